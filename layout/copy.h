@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* The loops that move bytes: n pieces of len bytes that lie stride apart in one buffer and back to back in the other. */
+#ifndef FALLSFS_LAYOUT_COPY_H
+#define FALLSFS_LAYOUT_COPY_H
+
+#include "layout/base.h"
+
+typedef void copy_gather(void *restrict packed, const void *restrict spread, size_t len, size_t stride, size_t n);
+typedef void copy_scatter(void *restrict spread, const void *restrict packed, size_t len, size_t stride, size_t n);
+
+struct copy_loops {
+    const char *name; /* of the instruction set */
+    copy_gather *gather;
+    copy_scatter *scatter;
+};
+
+/* The loops that this processor can run, the fastest first; NULL behind the last. */
+const struct copy_loops *copy_loops_usable(unsigned i);
+
+const struct copy_loops *copy_loops_best(void);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include "layout/gather.h"
+
+#include "layout/copy.h"
+
+/* One call: which way, and where the two buffers have come to. */
+struct transfer {
+    const struct nest *nest;
+    const struct copy_loops *loops;
+    bool gather;
+    unsigned char *spread; /* byte lo of the set */
+    unsigned char *packed; /* the next byte to fill or take */
+    uint64_t lo, hi;
+};
+
+/* n pieces of len bytes, stride apart, the first at file_off; all inside the window. */
+static void move_pieces(struct transfer *t, uint64_t file_off, uint64_t len, uint64_t stride, uint64_t n)
+{
+    unsigned char *spread = t->spread + (file_off - t->lo);
+
+    if (t->gather)
+        t->loops->gather(t->packed, spread, len, stride, n);
+    else
+        t->loops->scatter(spread, t->packed, len, stride, n);
+    t->packed += len * n;
+}
+
+static void move_set(struct transfer *t, uint32_t first, uint32_t count, uint64_t base);
+
+/* What a block that the window may cut selects. */
+static void move_cut_block(struct transfer *t, const struct nest_node *node, uint64_t block_off)
+{
+    uint64_t from = MAX(t->lo, block_off), to = MIN(t->hi, block_off + falls_len(&node->f));
+
+    if (from >= to)
+        return;
+    if (node->n_child > 0)
+        move_set(t, node->child, node->n_child, block_off);
+    else
+        move_pieces(t, from, to - from, to - from, 1);
+}
+
+/* Blocks that lie in the window whole. */
+static void move_blocks(struct transfer *t, const struct nest_node *node, uint64_t block_off, uint64_t n)
+{
+    const struct nest_node *inner = &t->nest->node[node->child];
+
+    if (node->n_child == 0) {
+        move_pieces(t, block_off, falls_len(&node->f), node->f.s, n);
+        return;
+    }
+    for (; n > 0; n--, block_off += node->f.s) {
+        if (node->n_child == 1 && inner->n_child == 0)
+            move_pieces(t, block_off + inner->f.l, falls_len(&inner->f), inner->f.s, inner->f.n);
+        else
+            move_set(t, node->child, node->n_child, block_off);
+    }
+}
+
+/* Members of the set at node[first .. first + count), whose block starts at base. */
+static void move_set(struct transfer *t, uint32_t first, uint32_t count, uint64_t base)
+{
+    uint32_t i = nest_find(t->nest, first, count, t->lo > base ? t->lo - base : 0);
+
+    for (i = i == count ? 0 : i; i < count; i++) {
+        const struct nest_node *node = &t->nest->node[first + i];
+        uint64_t off = base + node->f.l;
+        uint64_t head = t->lo <= off ? 0 : MIN((t->lo - off - 1) / node->f.s + 1, node->f.n);
+        uint64_t tail = t->hi > base ? falls_blocks_before(&node->f, t->hi - base) : 0;
+
+        if (off >= t->hi)
+            break;
+        if (head > 0 && head - 1 < tail)
+            move_cut_block(t, node, off + (head - 1) * node->f.s);
+        if (head < tail)
+            move_blocks(t, node, off + head * node->f.s, tail - head);
+        if (tail < node->f.n)
+            move_cut_block(t, node, off + tail * node->f.s);
+    }
+}
+
+size_t gather(const struct nest *nest, uint64_t lo, uint64_t hi, const void *spread, void *packed)
+{
+    struct transfer t = { .nest = nest, .loops = copy_loops_best(), .gather = true, .lo = lo, .hi = hi,
+                          .spread = (unsigned char *) (uintptr_t) spread, .packed = packed };
+
+    move_set(&t, 0, nest->n_top, 0);
+    return (size_t) (t.packed - (unsigned char *) packed);
+}
+
+size_t scatter(const struct nest *nest, uint64_t lo, uint64_t hi, void *spread, const void *packed)
+{
+    struct transfer t = { .nest = nest, .loops = copy_loops_best(), .lo = lo, .hi = hi,
+                          .spread = spread, .packed = (unsigned char *) (uintptr_t) packed };
+
+    move_set(&t, 0, nest->n_top, 0);
+    return (size_t) (t.packed - (const unsigned char *) packed);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* A layout is what a user writes: a pattern in the notation, and the disks it is for. One parser and one printer serve
+ * config, xattrs, the command line, the log and the tests.
+ *
+ *     layout  := kind [ "disp" SIZE ] [ "on" disks ]      SIZE = int[K|M|G|T]; blanks free; # comment to end of line
+ *     kind    := one | stripe(unit [,n]) | var(u0,u1,...) | twod(unit,groups,factor) | array(...) | { element ; ... }
+ *     array   := array( shape=8192x8192, elem=8, order=row|col, dist=(block|cyclic[(k)]|*, ...), grid=2x2 )
+ *     element := [disk ":"] falls { "," falls } | "()"    falls := "(" l,r,s,n [ ";" d,p ] [ ", {" falls,... "}" ] ")"
+ *     disks   := d0,d2-d5 | pool:NAME | all               "()" is an element that no byte belongs to
+ */
+#ifndef FALLSFS_LAYOUT_LAYOUT_H
+#define FALLSFS_LAYOUT_LAYOUT_H
+
+#include "layout/dist.h"
+#include "layout/pattern.h"
+
+#include <stdio.h>
+
+#define LAYOUT_ANY_DISK UINT32_MAX /* the volume chooses */
+#define LAYOUT_MAX_DISK 65535
+#define LAYOUT_MAX_NAME 64
+
+enum layout_kind {
+    LAYOUT_ONE,
+    LAYOUT_STRIPE,
+    LAYOUT_VAR,
+    LAYOUT_TWOD,
+    LAYOUT_ARRAY,
+    LAYOUT_FALLS,
+};
+
+enum layout_disks {
+    DISKS_ANY, /* nothing said */
+    DISKS_LIST,
+    DISKS_POOL,
+    DISKS_ALL,
+};
+
+struct layout {
+    char *text; /* as typed */
+    enum layout_kind kind;
+    uint64_t disp;
+    uint64_t unit, groups, factor;
+    uint64_t n; /* elements; 0: as many as there are disks */
+    uint64_t *var_unit;
+    struct dist_array array;
+    struct pattern *pattern;  /* NULL while n is 0 */
+    uint32_t *element_disk;   /* of raw FALLS with a disk before an element, for each; else NULL */
+    enum layout_disks disks;
+    uint32_t n_disks, *disk; /* of DISKS_LIST */
+    char pool[LAYOUT_MAX_NAME];
+};
+
+struct layout_error {
+    size_t line, column; /* from 1; line is 0 when the text has only one */
+    char why[224];       /* what is wrong and what would be right */
+};
+
+/* -EINVAL notation, -ERANGE gap or overlap, -E2BIG or -EOVERFLOW a limit, -ENOMEM. n_disks is how many disks a layout
+ * that names no number is spread over; with 0 such a layout is only checked and gets no pattern. */
+int layout_parse(const char *text, size_t len, uint32_t n_disks, struct layout **ret_layout,
+                 struct layout_error *ret_error);
+void layout_free(struct layout *layout);
+void layout_freep(struct layout **layout);
+
+/* A set of nested FALLS alone, "{ falls, ... }": views, sections, tests. */
+int nest_parse(const char *text, size_t len, struct nest **ret_nest, struct layout_error *ret_error);
+
+/* "column 14: why", with the line before it where there are several. */
+void layout_error_print(FILE *out, const struct layout_error *error);
+
+/* The canonical form, in FALLS; a layout without pattern as it was typed, tidied. Parsing it again gives the same. */
+void layout_print(FILE *out, const struct layout *layout);
+void nest_print(FILE *out, const struct nest *nest);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* How well the elements of one partition, what programs ask for, fit those of another, what lies on the disks.
+ *
+ * An element of asked can be had in one piece when its bytes lie in one element of stored, one after the other. The
+ * degree is the number of runs, pieces contiguous in both, over the least possible: 1 where every asked element is one
+ * run, as in two equal partitions, and more the more they are broken up. */
+#ifndef FALLSFS_LAYOUT_MATCH_H
+#define FALLSFS_LAYOUT_MATCH_H
+
+#include "layout/overlap.h"
+
+struct match_row {
+    uint64_t bytes, runs; /* of one element of asked, in one period */
+    uint32_t touched;     /* elements of stored that have some of them */
+};
+
+struct match {
+    uint64_t period; /* common to both */
+    uint64_t runs, least;
+    uint32_t n_rows;
+    struct match_row row[]; /* one for each element of asked */
+};
+
+/* Errors as overlap_of_elements. */
+int match_new(const struct pattern *stored, const struct pattern *asked, struct match **ret_match);
+void match_free(struct match *match);
+void match_freep(struct match **match);
+
+static inline double match_degree(const struct match *match)
+{
+    return (double) match->runs / (double) match->least;
+}
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "layout/pattern.h"
+
+#include "layout/sweep.h"
+
+void pattern_free(struct pattern *pattern)
+{
+    if (pattern == NULL)
+        return;
+    for (uint32_t i = 0; i < pattern->n_elements; i++) {
+        nest_free(pattern->element[i].once);
+        nest_free(pattern->element[i].file);
+    }
+    nest_free(pattern->header);
+    cover_free(pattern->cover);
+    free(pattern);
+}
+
+void pattern_freep(struct pattern **pattern)
+{
+    pattern_free(*pattern);
+}
+
+/* All elements in one list, in no order. */
+static struct part *all_parts(struct draft *draft, struct part *const element[], uint32_t n_elements)
+{
+    struct parts all = { 0 };
+
+    for (uint32_t i = 0; i < n_elements; i++)
+        for (const struct part *p = element[i]; p != NULL; p = p->next)
+            parts_append(&all, draft_copy(draft, p, 0));
+    return all.first;
+}
+
+/* A sweep need not stop at the first fault: an overlap within one member is met before the members around it are. So
+ * what lies before the fault is swept again, until that is clean. */
+static int first_fault(struct draft *draft, const struct part *all, struct fault fault, struct pattern_error *error)
+{
+    for (;;) {
+        struct fault earlier;
+
+        *error = (struct pattern_error){ .fault = fault.gap ? PATTERN_GAP : PATTERN_OVERLAP,
+                                         .byte = fault.byte,
+                                         .origin = { MIN(fault.origin[0], fault.origin[1]),
+                                                     MAX(fault.origin[0], fault.origin[1]) } };
+        draft->error = 0;
+        draft->work = 0;
+        parts_sweep_cover(draft, parts_cut(draft, all, 0, fault.byte), fault.byte, &earlier);
+        if (draft->error != -ERANGE)
+            break;
+        fault = earlier;
+    }
+    return draft->error == -ENOMEM ? -ENOMEM : -ERANGE;
+}
+
+/* The union of all elements, swept, or what keeps it from being a partition of [0, size). */
+static int prove(struct draft *draft, const struct part *all, uint64_t size, struct part **ret_swept,
+                 struct pattern_error *error)
+{
+    struct fault fault;
+    const struct part *after;
+    int r;
+
+    *ret_swept = parts_sweep_cover(draft, all, size, &fault);
+    if (draft->error == -E2BIG)
+        error->fault = PATTERN_IRREGULAR;
+    if (draft->error != -ERANGE)
+        return draft->error;
+    r = first_fault(draft, all, fault, error);
+    if (error->fault == PATTERN_GAP && parts_next(all, error->byte, &error->next, &after))
+        error->origin[0] = after->origin;
+    return r;
+}
+
+/* One element: its set within the period, and that repeated through the file. */
+static int element_init(struct draft *draft, const struct part *list, const struct pattern *pattern,
+                        struct element *element, struct pattern_error *error)
+{
+    struct part period = { .f = { pattern->disp, pattern->disp + pattern->size - 1, pattern->size,
+                                  (FALLS_LIMIT - pattern->disp) / pattern->size + 1 },
+                           .swept = true };
+    struct parts file = { 0 };
+    struct fault fault;
+    int r;
+
+    period.inner = parts_sweep(draft, list, &fault);
+    if (draft->error == -E2BIG)
+        error->fault = PATTERN_IRREGULAR;
+    if (period.inner != NULL)
+        parts_reduce(draft, &file, &period);
+    if (draft->error != 0)
+        return draft->error;
+    r = nest_new(period.inner, &element->once);
+    if (r == 0 && element->once->depth > FALLS_MAX_DEPTH)
+        r = -E2BIG;
+    if (r == -E2BIG)
+        error->fault = PATTERN_TOO_DEEP;
+    return r < 0 ? r : nest_new(parts_tidy(draft, file.first), &element->file);
+}
+
+int pattern_new(struct draft *draft, struct part *const element[], uint32_t n_elements, uint64_t disp,
+                struct pattern **ret_pattern, struct pattern_error *ret_error)
+{
+    cleanup(pattern_freep) struct pattern *pattern = NULL;
+    struct part *all = all_parts(draft, element, n_elements), *swept;
+    struct part header = { .f = { 0, disp - 1, disp, 1 } };
+    uint64_t size = parts_end(all);
+    int r;
+
+    *ret_error = (struct pattern_error){ 0 };
+    if (draft->error != 0)
+        return draft->error;
+    if (size == 0) {
+        ret_error->fault = PATTERN_EMPTY;
+        return -EINVAL;
+    }
+    if (size > FALLS_LIMIT || disp > FALLS_LIMIT - size) {
+        ret_error->fault = PATTERN_TOO_LONG;
+        return -EOVERFLOW;
+    }
+    pattern = calloc(1, sizeof *pattern + n_elements * sizeof pattern->element[0]);
+    if (pattern == NULL)
+        return -ENOMEM;
+    pattern->disp = disp;
+    pattern->size = size;
+    pattern->n_elements = n_elements;
+    r = prove(draft, all, size, &swept, ret_error);
+    if (r == 0)
+        r = cover_new(swept, size, n_elements, &pattern->cover);
+    for (uint32_t i = 0; r == 0 && i < n_elements; i++) {
+        r = element_init(draft, element[i], pattern, &pattern->element[i], ret_error);
+        if (r == 0)
+            pattern->n_nodes += pattern->element[i].once->n_nodes;
+    }
+    if (r == 0 && pattern->n_nodes > FALLS_MAX_NODES) {
+        ret_error->fault = PATTERN_TOO_MANY_NODES;
+        r = -E2BIG;
+    }
+    if (r == 0)
+        r = nest_new(disp > 0 ? &header : NULL, &pattern->header);
+    if (r == 0)
+        *ret_pattern = steal(pattern);
+    return r;
+}
+
+const struct nest *pattern_element(const struct pattern *pattern, uint32_t element)
+{
+    if (element == ELEMENT_HEADER)
+        return pattern->header;
+    return element < pattern->n_elements ? pattern->element[element].file : NULL;
+}

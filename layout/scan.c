@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "layout/scan.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+void scanner_done(struct scanner *scanner)
+{
+    draft_done(&scanner->draft);
+    free(scanner->origin_at);
+}
+
+int fail(struct scanner *scanner, int r, size_t at, const char *fmt, ...)
+{
+    struct layout_error *error = scanner->error;
+    size_t line = 1, start = 0;
+    va_list args;
+
+    for (size_t i = 0; i < at; i++)
+        if (scanner->text[i] == '\n') {
+            line++;
+            start = i + 1;
+        }
+    error->line = memchr(scanner->text, '\n', scanner->len) != NULL ? line : 0;
+    error->column = at - start + 1;
+    va_start(args, fmt);
+    vsnprintf(error->why, sizeof error->why, fmt, args);
+    va_end(args);
+    return r;
+}
+
+int out_of_memory(struct scanner *scanner)
+{
+    return fail(scanner, -ENOMEM, scanner->at, "out of memory");
+}
+
+void skip_blanks(struct scanner *scanner)
+{
+    bool comment = false;
+
+    for (; scanner->at < scanner->len; scanner->at++) {
+        char c = scanner->text[scanner->at];
+
+        if (c == '#')
+            comment = true;
+        else if (c == '\n')
+            comment = false;
+        else if (!comment && c != ' ' && c != '\t' && c != '\r')
+            break;
+    }
+}
+
+char peek(struct scanner *scanner)
+{
+    skip_blanks(scanner);
+    return scanner->at < scanner->len ? scanner->text[scanner->at] : 0;
+}
+
+bool accept(struct scanner *scanner, char c)
+{
+    if (peek(scanner) != c || scanner->at == scanner->len)
+        return false;
+    scanner->at++;
+    return true;
+}
+
+int fail_expected(struct scanner *scanner, const char *what)
+{
+    unsigned char c = (unsigned char) peek(scanner);
+
+    if (scanner->at == scanner->len)
+        return fail(scanner, -EINVAL, scanner->at, "expected %s, found the end", what);
+    if (c > ' ' && c < 0x7f)
+        return fail(scanner, -EINVAL, scanner->at, "expected %s, found '%c'", what, c);
+    return fail(scanner, -EINVAL, scanner->at, "expected %s, found byte 0x%02x", what, c);
+}
+
+int expect(struct scanner *scanner, char c)
+{
+    char what[] = { '\'', c, '\'', 0 };
+
+    return accept(scanner, c) ? 0 : fail_expected(scanner, what);
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '-' || c == '.';
+}
+
+size_t word_len(struct scanner *scanner)
+{
+    size_t end;
+
+    skip_blanks(scanner);
+    for (end = scanner->at; end < scanner->len && is_word(scanner->text[end]);)
+        end++;
+    return end - scanner->at;
+}
+
+bool accept_word(struct scanner *scanner, const char *word)
+{
+    size_t len = word_len(scanner);
+
+    if (len != strlen(word) || memcmp(scanner->text + scanner->at, word, len) != 0)
+        return false;
+    scanner->at += len;
+    return true;
+}
+
+int parse_size(struct scanner *scanner, uint64_t *ret_size)
+{
+    static const char suffixes[] = "KMGT";
+    uint64_t size = 0, unit = 1;
+    size_t start;
+    char c = peek(scanner);
+
+    start = scanner->at;
+    if (c == '-')
+        return fail(scanner, -EINVAL, start, "negative number: offsets, sizes and strides count from 0");
+    if (!is_digit(c))
+        return fail_expected(scanner, "a number");
+    while (scanner->at < scanner->len && is_digit(scanner->text[scanner->at])) {
+        uint64_t digit = (uint64_t) (scanner->text[scanner->at++] - '0');
+
+        if (mul_overflows(size, 10, &size) || add_overflows(size, digit, &size))
+            size = UINT64_MAX;
+        size = MIN(size, FALLS_LIMIT + 1);
+    }
+    if (scanner->at < scanner->len) {
+        const char *suffix;
+
+        c = scanner->text[scanner->at];
+        suffix = c != 0 ? strchr(suffixes, c) : NULL;
+        if (suffix != NULL) {
+            unit = UINT64_C(1) << (10 * (unsigned) (suffix - suffixes + 1));
+            scanner->at++;
+        } else if (c != 0 && strchr("kmgtPE", c) != NULL) {
+            return fail(scanner, -EINVAL, scanner->at, "'%c' is no size suffix: K, M, G, T are, powers of 1024", c);
+        }
+    }
+    if (mul_overflows(size, unit, &size) || size > FALLS_LIMIT)
+        return fail(scanner, -EOVERFLOW, start, "number larger than 2^62, the last byte a layout can reach");
+    *ret_size = size;
+    return 0;
+}
+
+int parse_positive(struct scanner *scanner, const char *what, uint64_t *ret_size)
+{
+    size_t start;
+    int r;
+
+    skip_blanks(scanner);
+    start = scanner->at;
+    r = parse_size(scanner, ret_size);
+    if (r == 0 && *ret_size == 0)
+        return fail(scanner, -EINVAL, start, "%s must be at least 1", what);
+    return r;
+}
+
+int parse_disk(struct scanner *scanner, uint32_t *ret_disk)
+{
+    size_t start;
+    uint64_t number = 0;
+
+    skip_blanks(scanner);
+    start = scanner->at;
+    if (scanner->at + 1 >= scanner->len || scanner->text[scanner->at] != 'd' || !is_digit(scanner->text[scanner->at + 1]))
+        return fail_expected(scanner, "a disk such as d0");
+    for (scanner->at++; scanner->at < scanner->len && is_digit(scanner->text[scanner->at]); scanner->at++)
+        number = MIN(number * 10 + (uint64_t) (scanner->text[scanner->at] - '0'), UINT32_MAX);
+    if (number > LAYOUT_MAX_DISK)
+        return fail(scanner, -EINVAL, start, "disk numbers go up to d%d", LAYOUT_MAX_DISK);
+    *ret_disk = (uint32_t) number;
+    return 0;
+}
+
+int check_text(struct scanner *scanner)
+{
+    if (scanner->len > FALLS_MAX_TEXT)
+        return fail(scanner, -E2BIG, FALLS_MAX_TEXT, "a layout has at most %u bytes of text", FALLS_MAX_TEXT);
+    return 0;
+}
+
+bool at_end(struct scanner *scanner)
+{
+    skip_blanks(scanner);
+    return scanner->at == scanner->len;
+}
