@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/ctl/json.h"
+
+#include "fs/ctl/ctl.h"
+
+static void put_string(FILE *out, const char *s)
+{
+    fputc('"', out);
+    for (; *s != 0; s++) {
+        unsigned char c = (unsigned char) *s;
+
+        if (c == '"' || c == '\\')
+            fprintf(out, "\\%c", c);
+        else if (c < ' ')
+            fprintf(out, "\\u%04x", c);
+        else
+            fputc(c, out);
+    }
+    fputc('"', out);
+}
+
+static void put_name(struct json *json, const char *name)
+{
+    if (json->follows)
+        fputc(',', json->out);
+    json->follows = true;
+    if (name != NULL) {
+        put_string(json->out, name);
+        fputc(':', json->out);
+    }
+}
+
+void json_begin(struct json *json, FILE *out)
+{
+    *json = (struct json){ .out = out };
+    json_open(json, NULL, '{');
+    json_u64(json, "output_version", OUTPUT_VERSION);
+}
+
+void json_end(struct json *json)
+{
+    json_close(json, '}');
+    fputc('\n', json->out);
+}
+
+void json_open(struct json *json, const char *name, char bracket)
+{
+    put_name(json, name);
+    fputc(bracket, json->out);
+    json->follows = false;
+}
+
+void json_close(struct json *json, char bracket)
+{
+    fputc(bracket, json->out);
+    json->follows = true;
+}
+
+void json_u64(struct json *json, const char *name, uint64_t value)
+{
+    put_name(json, name);
+    fprintf(json->out, "%" PRIu64, value);
+}
+
+void json_real(struct json *json, const char *name, double value)
+{
+    put_name(json, name);
+    fprintf(json->out, "%.4f", value);
+}
+
+void json_string(struct json *json, const char *name, const char *value)
+{
+    put_name(json, name);
+    put_string(json->out, value);
+}

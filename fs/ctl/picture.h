@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* A layout drawn as cells, a letter per element. Arrays are drawn as their last two dimensions lie on paper, everything
+ * else as lines of bytes. A cell is the largest piece that never has two owners; where that makes too many cells, the
+ * beginning is drawn. */
+#ifndef FALLSFS_FS_CTL_PICTURE_H
+#define FALLSFS_FS_CTL_PICTURE_H
+
+#include "layout/layout.h"
+
+struct picture {
+    uint32_t rows, cols;
+    uint32_t *owner;    /* rows * cols, OWNER_NONE behind the end of the period */
+    uint64_t *row_off;  /* file offset of the first cell of each row */
+    char scale[96];     /* what one cell is */
+    char part[96];      /* which part of the period is drawn; empty: all of it */
+};
+
+#define OWNER_NONE UINT32_MAX
+
+/* -ENOMEM. The layout has a pattern. */
+int picture_init(struct picture *picture, const struct layout *layout);
+void picture_done(struct picture *picture);
+
+/* A, B, ... Z, a ... z, then again. */
+char picture_letter(uint32_t element);
+
+/* 64K where that is exact, else bytes. */
+void size_print(FILE *out, uint64_t size);
+
+/* With the FALLS of each element below. */
+void picture_print(FILE *out, const struct picture *picture, const struct layout *layout, bool colour);
+void picture_svg(FILE *out, const struct picture *picture, const struct layout *layout);
+
+#endif
