@@ -9,41 +9,107 @@ typedef uint16_t __attribute__((may_alias, aligned(1))) any_u16;
 typedef uint32_t __attribute__((may_alias, aligned(1))) any_u32;
 typedef uint64_t __attribute__((may_alias, aligned(1))) any_u64;
 
-/* A call of memcpy costs as much as moving some hundred bytes: short pieces are two moves that may overlap. */
-static inline void copy_piece(unsigned char *restrict to, const unsigned char *restrict from, size_t len)
-{
-    if (len >= 64) {
-        memcpy(to, from, len);
-    } else if (len >= 32) {
-        unsigned char head[32], tail[32];
+/* In two steps: an alignment given together with vector_size is lost. */
+typedef unsigned char __attribute__((vector_size(16))) v16;
+typedef unsigned char __attribute__((vector_size(64))) v64;
+typedef uint32_t __attribute__((vector_size(16))) v4u32;
+typedef uint64_t __attribute__((vector_size(16))) v2u64;
+typedef v16 __attribute__((may_alias, aligned(1))) any_v16;
+typedef v64 __attribute__((may_alias, aligned(1))) any_v64;
+typedef v4u32 __attribute__((may_alias, aligned(1))) any_v4u32;
+typedef v2u64 __attribute__((may_alias, aligned(1))) any_v2u64;
 
-        memcpy(head, from, 32);
-        memcpy(tail, from + len - 32, 32);
-        memcpy(to, head, 32);
-        memcpy(to + len - 32, tail, 32);
-    } else if (len >= 16) {
-        unsigned char head[16], tail[16];
+#define LONG_PIECE 2048 /* from here on memcpy, which knows the caches, is faster */
 
-        memcpy(head, from, 16);
-        memcpy(tail, from + len - 16, 16);
-        memcpy(to, head, 16);
-        memcpy(to + len - 16, tail, 16);
-    } else if (len >= 8) {
-        any_u64 head = *(const any_u64 *) (const void *) from, tail = *(const any_u64 *) (const void *) (from + len - 8);
+/* Keeps a compiler from making more of a loop than it says: a call of memcpy, or vectors put together on the stack. */
+#define SCALAR_LOOP __asm__ volatile("")
 
-        *(any_u64 *) (void *) to = head;
-        *(any_u64 *) (void *) (to + len - 8) = tail;
-    } else {
-        for (size_t i = 0; i < len; i++)
-            to[i] = from[i];
+/* -- any stride, also one that is no multiple of the element -- */
+
+#define SCALAR_LOOPS(type)                                                                              \
+    static void gather_strided_##type(type *to, const unsigned char *from, size_t stride, size_t n)     \
+    {                                                                                                   \
+        for (; n > 0; n--, to++, from += stride) {                                                      \
+            SCALAR_LOOP;                                                                                \
+            *to = *(const type *) (const void *) from;                                                  \
+        }                                                                                               \
+    }                                                                                                   \
+    static void scatter_strided_##type(unsigned char *to, const type *from, size_t stride, size_t n)    \
+    {                                                                                                   \
+        for (; n > 0; n--, to += stride, from++) {                                                      \
+            SCALAR_LOOP;                                                                                \
+            *(type *) (void *) to = *from;                                                              \
+        }                                                                                               \
     }
+
+SCALAR_LOOPS(any_u8)
+SCALAR_LOOPS(any_u16)
+
+/* The two sizes that matter most: a vector put together lane by lane, in a register. */
+
+static void gather_strided_any_u32(any_u32 *to, const unsigned char *from, size_t stride, size_t n)
+{
+#pragma GCC unroll 2
+    for (; n >= 4; n -= 4, to += 4, from += 4 * stride)
+        *(any_v4u32 *) (void *) to = (any_v4u32){
+            *(const any_u32 *) (const void *) from,
+            *(const any_u32 *) (const void *) (from + stride),
+            *(const any_u32 *) (const void *) (from + 2 * stride),
+            *(const any_u32 *) (const void *) (from + 3 * stride),
+        };
+    for (; n > 0; n--, from += stride)
+        *to++ = *(const any_u32 *) (const void *) from;
 }
 
+static void scatter_strided_any_u32(unsigned char *to, const any_u32 *from, size_t stride, size_t n)
+{
+    for (; n >= 4; n -= 4, to += 4 * stride, from += 4) {
+        any_v4u32 lane = *(const any_v4u32 *) (const void *) from;
+
+        *(any_u32 *) (void *) to = lane[0];
+        *(any_u32 *) (void *) (to + stride) = lane[1];
+        *(any_u32 *) (void *) (to + 2 * stride) = lane[2];
+        *(any_u32 *) (void *) (to + 3 * stride) = lane[3];
+    }
+    for (; n > 0; n--, to += stride)
+        *(any_u32 *) (void *) to = *from++;
+}
+
+static void gather_strided_any_u64(any_u64 *to, const unsigned char *from, size_t stride, size_t n)
+{
+    for (; n >= 2; n -= 2, to += 2, from += 2 * stride)
+        *(any_v2u64 *) (void *) to = (any_v2u64){
+            *(const any_u64 *) (const void *) from,
+            *(const any_u64 *) (const void *) (from + stride),
+        };
+    if (n > 0)
+        *to = *(const any_u64 *) (const void *) from;
+}
+
+static void scatter_strided_any_u64(unsigned char *to, const any_u64 *from, size_t stride, size_t n)
+{
+    for (; n >= 2; n -= 2, to += 2 * stride, from += 2) {
+        any_v2u64 lane = *(const any_v2u64 *) (const void *) from;
+
+        *(any_u64 *) (void *) to = lane[0];
+        *(any_u64 *) (void *) (to + stride) = lane[1];
+    }
+    if (n > 0)
+        *(any_u64 *) (void *) to = *from;
+}
+
+/* -- one set of loops for each instruction set -- */
+
 #define TARGET
-#define NAME(function) function##_plain
+#define NAME(function)           function##_plain
+#define GATHER_STEPS(STEP, type) STEP(type, 2)
 #include "layout/copy_loops.h"
+#undef GATHER_STEPS
 
 #if defined(__x86_64__)
+/* Strides that are shuffles; measured with gcc 12 on Sapphire Rapids, all others are as fast or faster lane by lane. */
+#define GATHER_STEPS(STEP, type) STEP(type, 2) STEP(type, 3) STEP(type, 4)
+
 #define TARGET         __attribute__((target("avx2")))
 #define NAME(function) function##_avx2
 #include "layout/copy_loops.h"

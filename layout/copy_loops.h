@@ -1,36 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* Included by copy.c once for each instruction set, with TARGET and NAME(function) defined.
- * The stride is a constant in every inner loop: only then does a compiler find the shuffles for it. */
+/* Included by copy.c once for each instruction set, with TARGET, NAME(function) and GATHER_STEPS defined: the strides, in
+ * elements, that the set has shuffles for. In their loops the stride is a constant; only then does a compiler see it. */
 
-#define GATHER_STEP(type, step)                    \
-    case step:                                     \
-        for (size_t i = 0; i < n; i++)             \
-            to[i] = from[i * (step)];              \
+#define GATHER_STEP(type, step)        \
+    case step:                         \
+        for (size_t i = 0; i < n; i++) \
+            to[i] = from[i * (step)];  \
         return;
-#define SCATTER_STEP(type, step)                   \
-    case step:                                     \
-        for (size_t i = 0; i < n; i++)             \
-            to[i * (step)] = from[i];              \
+#define SCATTER_STEP(type, step)       \
+    case step:                         \
+        for (size_t i = 0; i < n; i++) \
+            to[i * (step)] = from[i];  \
         return;
-#define STEPS(STEP, type)                                                                                        \
-    STEP(type, 2) STEP(type, 3) STEP(type, 4) STEP(type, 5) STEP(type, 6) STEP(type, 7) STEP(type, 8)            \
-    STEP(type, 9) STEP(type, 10) STEP(type, 11) STEP(type, 12) STEP(type, 13) STEP(type, 14) STEP(type, 15)      \
-    STEP(type, 16)
 
-/* Elements whose stride is a multiple of their size, and others. */
 #define LOOPS(type)                                                                                              \
     TARGET static void NAME(gather_##type)(void *restrict packed, const void *restrict spread, size_t stride,    \
                                            size_t n)                                                             \
     {                                                                                                            \
         type *restrict to = packed;                                                                              \
         const type *restrict from = spread;                                                                      \
-        const unsigned char *at = spread;                                                                        \
                                                                                                                  \
         switch (stride % sizeof(type) == 0 ? stride / sizeof(type) : 0) {                                        \
-            STEPS(GATHER_STEP, type)                                                                             \
+            GATHER_STEPS(GATHER_STEP, type)                                                                      \
         default:                                                                                                 \
-            for (size_t i = 0; i < n; i++, at += stride)                                                         \
-                to[i] = *(const type *) (const void *) at;                                                       \
+            gather_strided_##type(packed, spread, stride, n);                                                    \
         }                                                                                                        \
     }                                                                                                            \
     TARGET static void NAME(scatter_##type)(void *restrict spread, const void *restrict packed, size_t stride,   \
@@ -38,13 +31,11 @@
     {                                                                                                            \
         type *restrict to = spread;                                                                              \
         const type *restrict from = packed;                                                                      \
-        unsigned char *at = spread;                                                                              \
                                                                                                                  \
         switch (stride % sizeof(type) == 0 ? stride / sizeof(type) : 0) {                                        \
-            STEPS(SCATTER_STEP, type)                                                                            \
+            SCATTER_STEP(type, 2)                                                                                \
         default:                                                                                                 \
-            for (size_t i = 0; i < n; i++, at += stride)                                                         \
-                *(type *) (void *) at = from[i];                                                                 \
+            scatter_strided_##type(spread, packed, stride, n);                                                   \
         }                                                                                                        \
     }
 
@@ -52,6 +43,42 @@ LOOPS(any_u8)
 LOOPS(any_u16)
 LOOPS(any_u32)
 LOOPS(any_u64)
+
+/* A call of memcpy costs as much as moving some hundred bytes: short pieces are moves that may overlap. */
+TARGET static inline void NAME(piece)(unsigned char *restrict to, const unsigned char *restrict from, size_t len)
+{
+    if (len > LONG_PIECE) {
+        memcpy(to, from, len);
+    } else if (len >= 64) {
+        any_v64 tail = *(const any_v64 *) (const void *) (from + len - 64);
+
+        for (size_t i = 0; i + 64 < len; i += 64) {
+            SCALAR_LOOP;
+            *(any_v64 *) (void *) (to + i) = *(const any_v64 *) (const void *) (from + i);
+        }
+        *(any_v64 *) (void *) (to + len - 64) = tail;
+    } else if (len >= 16) {
+        any_v16 head = *(const any_v16 *) (const void *) from;
+        any_v16 tail = *(const any_v16 *) (const void *) (from + len - 16);
+
+        for (size_t i = 16; i + 16 < len; i += 16) {
+            SCALAR_LOOP;
+            *(any_v16 *) (void *) (to + i) = *(const any_v16 *) (const void *) (from + i);
+        }
+        *(any_v16 *) (void *) to = head;
+        *(any_v16 *) (void *) (to + len - 16) = tail;
+    } else if (len >= 8) {
+        any_u64 head = *(const any_u64 *) (const void *) from, tail = *(const any_u64 *) (const void *) (from + len - 8);
+
+        *(any_u64 *) (void *) to = head;
+        *(any_u64 *) (void *) (to + len - 8) = tail;
+    } else {
+        for (size_t i = 0; i < len; i++) {
+            SCALAR_LOOP;
+            to[i] = from[i];
+        }
+    }
+}
 
 TARGET static void NAME(gather)(void *restrict packed, const void *restrict spread, size_t len, size_t stride, size_t n)
 {
@@ -75,7 +102,7 @@ TARGET static void NAME(gather)(void *restrict packed, const void *restrict spre
         break;
     }
     for (; n > 0; n--, to += len, from += stride)
-        copy_piece(to, from, len);
+        NAME(piece)(to, from, len);
 }
 
 TARGET static void NAME(scatter)(void *restrict spread, const void *restrict packed, size_t len, size_t stride,
@@ -101,11 +128,10 @@ TARGET static void NAME(scatter)(void *restrict spread, const void *restrict pac
         break;
     }
     for (; n > 0; n--, to += stride, from += len)
-        copy_piece(to, from, len);
+        NAME(piece)(to, from, len);
 }
 
 #undef LOOPS
-#undef STEPS
 #undef SCATTER_STEP
 #undef GATHER_STEP
 #undef TARGET

@@ -126,39 +126,6 @@ uint64_t nest_rank(const struct nest *nest, uint64_t x)
     return nest_rank_in(nest, 0, nest->n_top, x);
 }
 
-uint64_t nest_select(const struct nest *nest, uint64_t k)
-{
-    uint32_t first = 0, count = nest->n_top;
-    uint64_t x = 0;
-
-    for (;;) {
-        uint32_t lo = first, hi = first + count; /* before of lo is at most k, that of hi is not */
-        const struct nest_node *node;
-
-        while (hi - lo > 1) {
-            uint32_t mid = lo + (hi - lo) / 2;
-
-            if (nest->node[mid].before <= k)
-                lo = mid;
-            else
-                hi = mid;
-        }
-        node = &nest->node[lo];
-        k -= node->before;
-        x += node->f.l;
-        if (node->f.n > 1) {
-            uint64_t block = div_by(k, node->block, node->block_shift);
-
-            k -= block * node->block;
-            x += block * node->f.s;
-        }
-        if (node->n_child == 0)
-            return x + k;
-        first = node->child;
-        count = node->n_child;
-    }
-}
-
 bool nest_next(const struct nest *nest, uint64_t x, uint64_t *ret_byte)
 {
     uint64_t rank = nest_rank(nest, x);

@@ -42,9 +42,6 @@ uint64_t nest_rank(const struct nest *nest, uint64_t x);
  * node[first] count too. */
 uint64_t nest_rank_in(const struct nest *nest, uint32_t first, uint32_t count, uint64_t x);
 
-/* The k-th member, from 0. k must be less than size. */
-uint64_t nest_select(const struct nest *nest, uint64_t k);
-
 /* The first member at or after x, the last one at or before x; false when there is none. */
 bool nest_next(const struct nest *nest, uint64_t x, uint64_t *ret_byte);
 bool nest_prev(const struct nest *nest, uint64_t x, uint64_t *ret_byte);
@@ -69,6 +66,40 @@ static inline uint32_t nest_find(const struct nest *nest, uint32_t first, uint32
             hi = mid;
     }
     return lo == 0 ? count : lo - 1;
+}
+
+/* The k-th member, from 0. k must be less than size. Here because unmapping a byte is little else. */
+static inline uint64_t nest_select(const struct nest *nest, uint64_t k)
+{
+    uint32_t first = 0, count = nest->n_top;
+    uint64_t x = 0;
+
+    for (;;) {
+        uint32_t lo = first, hi = first + count; /* before of lo is at most k, that of hi is not */
+        const struct nest_node *node;
+
+        while (hi - lo > 1) {
+            uint32_t mid = lo + (hi - lo) / 2;
+
+            if (nest->node[mid].before <= k)
+                lo = mid;
+            else
+                hi = mid;
+        }
+        node = &nest->node[lo];
+        k -= node->before;
+        x += node->f.l;
+        if (node->f.n > 1) {
+            uint64_t block = div_by(k, node->block, node->block_shift);
+
+            k -= block * node->block;
+            x += block * node->f.s;
+        }
+        if (node->n_child == 0)
+            return x + k;
+        first = node->child;
+        count = node->n_child;
+    }
 }
 
 #endif

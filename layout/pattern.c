@@ -142,10 +142,3 @@ int pattern_new(struct draft *draft, struct part *const element[], uint32_t n_el
         *ret_pattern = steal(pattern);
     return r;
 }
-
-const struct nest *pattern_element(const struct pattern *pattern, uint32_t element)
-{
-    if (element == ELEMENT_HEADER)
-        return pattern->header;
-    return element < pattern->n_elements ? pattern->element[element].file : NULL;
-}

@@ -56,6 +56,11 @@ void pattern_free(struct pattern *pattern);
 void pattern_freep(struct pattern **pattern);
 
 /* The bytes of an element as a set in file coordinates; NULL when there is no such element. */
-const struct nest *pattern_element(const struct pattern *pattern, uint32_t element);
+static inline const struct nest *pattern_element(const struct pattern *pattern, uint32_t element)
+{
+    if (element == ELEMENT_HEADER)
+        return pattern->header;
+    return element < pattern->n_elements ? pattern->element[element].file : NULL;
+}
 
 #endif

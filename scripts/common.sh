@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+# Sourced by the scripts beside it: packages, builds, messages. Run from the project's top.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+die() {
+    printf '%s: %s\n' "$(basename "$0")" "$1" >&2
+    exit 1
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        die "packages are missing ($missing): install them as root, or install sudo"
+    fi
+}
+
+# Installs what is not there yet. Silent when nothing is missing, and short when it is.
+need_packages() {
+    missing=$(for package in "$@"; do
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || printf '%s ' "$package"
+    done)
+    [ -n "$missing" ] || return 0
+    printf 'installing %s\n' "$missing"
+    local log
+    log=$(mktemp)
+    # shellcheck disable=SC2086  # a list of names
+    if ! { as_root apt-get update -qq && as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing; } >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        rm -f "$log"
+        die "apt could not install them; the lines above say why"
+    fi
+    rm -f "$log"
+}
+
+build_packages='gcc libc6-dev cmake ninja-build pkg-config'
+
+# build DIR [cmake options] [-- targets]: configures and builds, quietly as long as it works.
+build() {
+    local dir=$1 log options=()
+    shift
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do
+        options+=("$1")
+        shift
+    done
+    [ $# -eq 0 ] || shift
+    log=$(mktemp)
+    if ! { cmake -S . -B "$dir" -G Ninja "${options[@]}" && cmake --build "$dir" ${1:+--target "$@"}; } >"$log" 2>&1; then
+        tail -n 60 "$log" >&2
+        rm -f "$log"
+        die "the build in $dir failed; the lines above say why"
+    fi
+    rm -f "$log"
+}

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+#define PEER(name) peer_##name##_native
+#include "test/bench/peers_copy.h"
