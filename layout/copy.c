@@ -26,20 +26,20 @@ typedef v2u64 __attribute__((may_alias, aligned(1))) any_v2u64;
 
 /* -- any stride, also one that is no multiple of the element -- */
 
-#define SCALAR_LOOPS(type)                                                                              \
-    static void gather_strided_##type(type *to, const unsigned char *from, size_t stride, size_t n)     \
-    {                                                                                                   \
-        for (; n > 0; n--, to++, from += stride) {                                                      \
-            SCALAR_LOOP;                                                                                \
-            *to = *(const type *) (const void *) from;                                                  \
-        }                                                                                               \
-    }                                                                                                   \
-    static void scatter_strided_##type(unsigned char *to, const type *from, size_t stride, size_t n)    \
-    {                                                                                                   \
-        for (; n > 0; n--, to += stride, from++) {                                                      \
-            SCALAR_LOOP;                                                                                \
-            *(type *) (void *) to = *from;                                                              \
-        }                                                                                               \
+#define SCALAR_LOOPS(type)                                                                           \
+    static void gather_strided_##type(type *to, const unsigned char *from, size_t stride, size_t n)  \
+    {                                                                                                \
+        for (; n > 0; n--, to++, from += stride) {                                                   \
+            SCALAR_LOOP;                                                                             \
+            *to = *(const type *) (const void *) from;                                               \
+        }                                                                                            \
+    }                                                                                                \
+    static void scatter_strided_##type(unsigned char *to, const type *from, size_t stride, size_t n) \
+    {                                                                                                \
+        for (; n > 0; n--, to += stride, from++) {                                                   \
+            SCALAR_LOOP;                                                                             \
+            *(type *) (void *) to = *from;                                                           \
+        }                                                                                            \
     }
 
 SCALAR_LOOPS(any_u8)
@@ -108,7 +108,10 @@ static void scatter_strided_any_u64(unsigned char *to, const any_u64 *from, size
 
 #if defined(__x86_64__)
 /* Strides that are shuffles; measured with gcc 12 on Sapphire Rapids, all others are as fast or faster lane by lane. */
-#define GATHER_STEPS(STEP, type) STEP(type, 2) STEP(type, 3) STEP(type, 4)
+#define GATHER_STEPS(STEP, type) \
+    STEP(type, 2)                \
+    STEP(type, 3)                \
+    STEP(type, 4)
 
 #define TARGET         __attribute__((target("avx2")))
 #define NAME(function) function##_avx2

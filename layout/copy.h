@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The loops that move bytes: n pieces of len bytes that lie stride apart in one buffer and back to back in the other. */
+/* The loops that move bytes: n pieces of len bytes, stride apart in one buffer and back to back in the other. */
 #ifndef FALLSFS_LAYOUT_COPY_H
 #define FALLSFS_LAYOUT_COPY_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Included by copy.c once for each instruction set, with TARGET, NAME(function) and GATHER_STEPS defined: the strides, in
- * elements, that the set has shuffles for. In their loops the stride is a constant; only then does a compiler see it. */
+/* Included by copy.c once for each instruction set, with TARGET, NAME(function) and GATHER_STEPS defined: the strides,
+ * in elements, that the set has shuffles for. There the stride is a constant; only then does a compiler see them. */
 
 #define GATHER_STEP(type, step)        \
     case step:                         \
@@ -13,30 +13,30 @@
             to[i * (step)] = from[i];  \
         return;
 
-#define LOOPS(type)                                                                                              \
-    TARGET static void NAME(gather_##type)(void *restrict packed, const void *restrict spread, size_t stride,    \
-                                           size_t n)                                                             \
-    {                                                                                                            \
-        type *restrict to = packed;                                                                              \
-        const type *restrict from = spread;                                                                      \
-                                                                                                                 \
-        switch (stride % sizeof(type) == 0 ? stride / sizeof(type) : 0) {                                        \
-            GATHER_STEPS(GATHER_STEP, type)                                                                      \
-        default:                                                                                                 \
-            gather_strided_##type(packed, spread, stride, n);                                                    \
-        }                                                                                                        \
-    }                                                                                                            \
-    TARGET static void NAME(scatter_##type)(void *restrict spread, const void *restrict packed, size_t stride,   \
-                                            size_t n)                                                            \
-    {                                                                                                            \
-        type *restrict to = spread;                                                                              \
-        const type *restrict from = packed;                                                                      \
-                                                                                                                 \
-        switch (stride % sizeof(type) == 0 ? stride / sizeof(type) : 0) {                                        \
-            SCATTER_STEP(type, 2)                                                                                \
-        default:                                                                                                 \
-            scatter_strided_##type(spread, packed, stride, n);                                                   \
-        }                                                                                                        \
+#define LOOPS(type)                                                                                            \
+    TARGET static void NAME(gather_##type)(void *restrict packed, const void *restrict spread, size_t stride,  \
+                                           size_t n)                                                           \
+    {                                                                                                          \
+        type *restrict to = packed;                                                                            \
+        const type *restrict from = spread;                                                                    \
+                                                                                                               \
+        switch (stride % sizeof(type) == 0 ? stride / sizeof(type) : 0) {                                      \
+            GATHER_STEPS(GATHER_STEP, type)                                                                    \
+        default:                                                                                               \
+            gather_strided_##type(packed, spread, stride, n);                                                  \
+        }                                                                                                      \
+    }                                                                                                          \
+    TARGET static void NAME(scatter_##type)(void *restrict spread, const void *restrict packed, size_t stride, \
+                                            size_t n)                                                          \
+    {                                                                                                          \
+        type *restrict to = spread;                                                                            \
+        const type *restrict from = packed;                                                                    \
+                                                                                                               \
+        switch (stride % sizeof(type) == 0 ? stride / sizeof(type) : 0) {                                      \
+            SCATTER_STEP(type, 2)                                                                              \
+        default:                                                                                               \
+            scatter_strided_##type(spread, packed, stride, n);                                                 \
+        }                                                                                                      \
     }
 
 LOOPS(any_u8)
@@ -68,7 +68,8 @@ TARGET static inline void NAME(piece)(unsigned char *restrict to, const unsigned
         *(any_v16 *) (void *) to = head;
         *(any_v16 *) (void *) (to + len - 16) = tail;
     } else if (len >= 8) {
-        any_u64 head = *(const any_u64 *) (const void *) from, tail = *(const any_u64 *) (const void *) (from + len - 8);
+        any_u64 head = *(const any_u64 *) (const void *) from,
+                tail = *(const any_u64 *) (const void *) (from + len - 8);
 
         *(any_u64 *) (void *) to = head;
         *(any_u64 *) (void *) (to + len - 8) = tail;

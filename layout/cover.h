@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A cover is all elements of a pattern at once, in file order: who owns which byte.
  *
- *     {(0,1,6,1);(2,3,6,1);(4,5,6,1)}        block  ├─ 0..1 of element 0 ─┼─ 2..3 of 1 ─┼─ 4..5 of 2 ─┤ repeated for ever
+ *     {(0,1,6,1);(2,3,6,1);(4,5,6,1)}      ├─ 0..1 of element 0 ─┼─ 2..3 of 1 ─┼─ 4..5 of 2 ─┤  for ever
  *
- * It is a tree of blocks that lie side by side without gap or overlap. An inner node repeats its children n times; a leaf is a segment of one element. What a repetition
- * adds to a leaf's offset in its subfile is stored with the leaf, one number a level, so going down the tree once gives
- * owner, offset there, and how far the segment goes on. Immutable; safe from any thread. */
+ * It is a tree of blocks that lie side by side without gap or overlap. An inner node repeats its children n times; a
+ * leaf is a segment of one element. What a repetition adds to a leaf's offset in its subfile is stored with the leaf,
+ * one number a level, so going down the tree once gives owner, offset there, and how far the segment goes on.
+ * Immutable; safe from any thread. */
 #ifndef FALLSFS_LAYOUT_COVER_H
 #define FALLSFS_LAYOUT_COVER_H
 
@@ -17,9 +18,9 @@ struct cover_node {
     uint64_t child_len;      /* all children have this extent, or 0 */
     uint32_t child, n_child; /* none: a leaf */
     uint32_t element;
-    uint32_t step;      /* a leaf's first number in cover.step: subfile bytes per repetition, root level first */
-    uint64_t sub_off;   /* a leaf's offset in the subfile in the very first repetition of all levels */
-    uint32_t parent;    /* of the root: itself */
+    uint32_t step;    /* a leaf's first number in cover.step: subfile bytes per repetition, root level first */
+    uint64_t sub_off; /* a leaf's offset in the subfile in the very first repetition of all levels */
+    uint32_t parent;  /* of the root: itself */
     uint8_t len_shift, child_shift;
     bool joins; /* what follows a leaf may belong to the same element: a run may go on */
 };

@@ -53,8 +53,8 @@ static struct part *dist_dimension(struct draft *draft, const struct dist *dist,
         return NULL;
     first = i * k;
     if (mul_overflows(k, dist->grid, &cycle))
-        cycle = n;                                                       /* so large that no index comes round */
-    whole = n - first < k ? 0 : (n - first - k) / cycle + 1;             /* turns that deal all k */
+        cycle = n;                                                            /* so large that no index comes round */
+    whole = n - first < k ? 0 : (n - first - k) / cycle + 1;                  /* turns that deal all k */
     rest = n - first > whole * cycle ? MIN(n - first - whole * cycle, k) : 0; /* what the turn after them deals */
     if (whole > 0) {
         struct part *turn = pieces(draft, 0, slice, slice, k, inner, owner);

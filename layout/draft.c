@@ -289,7 +289,7 @@ struct part *parts_cut(struct draft *draft, const struct part *first, uint64_t l
 
     for (const struct part *p = first; p != NULL && draft->error == 0; p = p->next) {
         uint64_t head = lo <= p->f.l ? 0 : MIN((lo - p->f.l - 1) / p->f.s + 1, p->f.n); /* first block after lo */
-        uint64_t tail = falls_blocks_before(&p->f, hi);                                /* first one that hi cuts */
+        uint64_t tail = falls_blocks_before(&p->f, hi);                                 /* first one that hi cuts */
 
         if (head > 0 && head - 1 < tail)
             cut_block(draft, &out, p, p->f.l + (head - 1) * p->f.s, lo, hi);

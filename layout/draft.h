@@ -11,7 +11,7 @@
 
 #include "layout/falls.h"
 
-#define DRAFT_MAX_DEPTH 40       /* levels that sweeping and intersecting may pile up */
+#define DRAFT_MAX_DEPTH 40 /* levels that sweeping and intersecting may pile up */
 #define DRAFT_MAX_PARTS (1u << 17)
 #define DRAFT_MAX_WORK  (1u << 17) /* steps of sweeping and intersecting before a layout counts as too irregular */
 

@@ -33,8 +33,9 @@ static int check_tuple(struct scanner *scanner, const struct spec *spec, const s
     if (f->n == 0)
         return fail(scanner, -EINVAL, at[3], "count 0: a FALLS has at least 1 block");
     if (f->r < FALLS_LIMIT && f->s < falls_len(f))
-        return fail(scanner, -EINVAL, at[2], "stride %" PRIu64 " is less than the block of %" PRIu64 " bytes: blocks overlap",
-                    f->s, falls_len(f));
+        return fail(scanner, -EINVAL, at[2],
+                    "stride %" PRIu64 " is less than the block of %" PRIu64 " bytes: blocks overlap", f->s,
+                    falls_len(f));
     if (falls_check(f) < 0)
         return fail(scanner, -EOVERFLOW, spec->at, "this FALLS reaches past byte 2^62");
     return 0;
@@ -45,8 +46,8 @@ static bool spec_last_overflows(const struct spec *spec, uint64_t *ret_last)
 {
     uint64_t shifts;
 
-    return mul_overflows(spec->d, spec->p - 1, &shifts) ||
-           add_overflows(falls_end(&spec->f) - 1, shifts, ret_last) || *ret_last >= FALLS_LIMIT;
+    return mul_overflows(spec->d, spec->p - 1, &shifts) || add_overflows(falls_end(&spec->f) - 1, shifts, ret_last) ||
+           *ret_last >= FALLS_LIMIT;
 }
 
 static int parse_falls(struct scanner *scanner, unsigned depth, uint32_t origin, struct spec **ret_spec);
@@ -126,7 +127,7 @@ static int parse_falls(struct scanner *scanner, unsigned depth, uint32_t origin,
 {
     struct spec *spec = draft_alloc(&scanner->draft, sizeof *spec);
     uint64_t number[4];
-    size_t at[4];
+    size_t at[4] = { 0 };
     int r;
 
     if (spec == NULL)
@@ -367,9 +368,9 @@ static int parse_nest(struct scanner *scanner, struct nest **ret_nest)
     if (r < 0)
         return r;
     swept = parts_sweep(&scanner->draft, expand_set(&scanner->draft, set, 0, 0), &fault);
-    error = (struct pattern_error){ .byte = fault.byte,
-                                    .origin = { MIN(fault.origin[0], fault.origin[1]),
-                                                MAX(fault.origin[0], fault.origin[1]) } };
+    error = (struct pattern_error){
+        .byte = fault.byte, .origin = { MIN(fault.origin[0], fault.origin[1]), MAX(fault.origin[0], fault.origin[1]) }
+    };
     if (scanner->draft.error == -ERANGE)
         error.fault = PATTERN_OVERLAP;
     else if (scanner->draft.error == -E2BIG)

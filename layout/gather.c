@@ -8,21 +8,20 @@ struct transfer {
     const struct nest *nest;
     const struct copy_loops *loops;
     bool gather;
-    unsigned char *spread; /* byte lo of the set */
-    unsigned char *packed; /* the next byte to fill or take */
+    const unsigned char *from; /* the spread buffer starts at byte lo of the set */
+    unsigned char *to;
     uint64_t lo, hi;
+    size_t moved;
 };
 
 /* n pieces of len bytes, stride apart, the first at file_off; all inside the window. */
 static void move_pieces(struct transfer *t, uint64_t file_off, uint64_t len, uint64_t stride, uint64_t n)
 {
-    unsigned char *spread = t->spread + (file_off - t->lo);
-
     if (t->gather)
-        t->loops->gather(t->packed, spread, len, stride, n);
+        t->loops->gather(t->to + t->moved, t->from + (file_off - t->lo), len, stride, n);
     else
-        t->loops->scatter(spread, t->packed, len, stride, n);
-    t->packed += len * n;
+        t->loops->scatter(t->to + (file_off - t->lo), t->from + t->moved, len, stride, n);
+    t->moved += len * n;
 }
 
 static void move_set(struct transfer *t, uint32_t first, uint32_t count, uint64_t base);
@@ -79,20 +78,22 @@ static void move_set(struct transfer *t, uint32_t first, uint32_t count, uint64_
     }
 }
 
-size_t gather(const struct nest *nest, uint64_t lo, uint64_t hi, const void *spread, void *packed)
+static size_t move(const struct nest *nest, uint64_t lo, uint64_t hi, const void *from, void *to, bool gather)
 {
-    struct transfer t = { .nest = nest, .loops = copy_loops_best(), .gather = true, .lo = lo, .hi = hi,
-                          .spread = (unsigned char *) (uintptr_t) spread, .packed = packed };
+    struct transfer t = {
+        .nest = nest, .loops = copy_loops_best(), .gather = gather, .from = from, .to = to, .lo = lo, .hi = hi
+    };
 
     move_set(&t, 0, nest->n_top, 0);
-    return (size_t) (t.packed - (unsigned char *) packed);
+    return t.moved;
+}
+
+size_t gather(const struct nest *nest, uint64_t lo, uint64_t hi, const void *spread, void *packed)
+{
+    return move(nest, lo, hi, spread, packed, true);
 }
 
 size_t scatter(const struct nest *nest, uint64_t lo, uint64_t hi, void *spread, const void *packed)
 {
-    struct transfer t = { .nest = nest, .loops = copy_loops_best(), .lo = lo, .hi = hi,
-                          .spread = spread, .packed = (unsigned char *) (uintptr_t) packed };
-
-    move_set(&t, 0, nest->n_top, 0);
-    return (size_t) (t.packed - (const unsigned char *) packed);
+    return move(nest, lo, hi, packed, spread, false);
 }

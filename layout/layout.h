@@ -44,8 +44,8 @@ struct layout {
     uint64_t n; /* elements; 0: as many as there are disks */
     uint64_t *var_unit;
     struct dist_array array;
-    struct pattern *pattern;  /* NULL while n is 0 */
-    uint32_t *element_disk;   /* of raw FALLS with a disk before an element, for each; else NULL */
+    struct pattern *pattern; /* NULL while n is 0 */
+    uint32_t *element_disk;  /* of raw FALLS with a disk before an element, for each; else NULL */
     enum layout_disks disks;
     uint32_t n_disks, *disk; /* of DISKS_LIST */
     char pool[LAYOUT_MAX_NAME];

@@ -175,7 +175,8 @@ static int check_array(struct scanner *scanner, struct layout *layout, const str
     uint64_t bytes;
 
     if (!keys->seen[KEY_SHAPE] || !keys->seen[KEY_DIST])
-        return fail(scanner, -EINVAL, start, "array needs shape= and dist=, as in array(shape=8x8, dist=(block,*), grid=2x1)");
+        return fail(scanner, -EINVAL, start,
+                    "array needs shape= and dist=, as in array(shape=8x8, dist=(block,*), grid=2x1)");
     if (keys->n_dists != n)
         return fail(scanner, -EINVAL, keys->at[KEY_DIST], "dist has %" PRIu32 " dimensions, shape has %" PRIu32,
                     keys->n_dists, n);
@@ -216,7 +217,7 @@ static int parse_array(struct scanner *scanner, struct layout *layout, size_t st
 static int parse_named(struct scanner *scanner, struct layout *layout)
 {
     static const char *const name[] = {
-        [LAYOUT_ONE] = "one", [LAYOUT_STRIPE] = "stripe", [LAYOUT_VAR] = "var",
+        [LAYOUT_ONE] = "one",   [LAYOUT_STRIPE] = "stripe", [LAYOUT_VAR] = "var",
         [LAYOUT_TWOD] = "twod", [LAYOUT_ARRAY] = "array",
     };
     unsigned kind = 0;
@@ -356,7 +357,8 @@ static int parse_disks(struct scanner *scanner, struct layout *layout)
         return 0;
     }
     if (!accept_word(scanner, "pool"))
-        return peek(scanner) == 'd' ? parse_disk_list(scanner, layout) : fail_expected(scanner, "disks: d0,d2-d5, pool:NAME or all");
+        return peek(scanner) == 'd' ? parse_disk_list(scanner, layout)
+                                    : fail_expected(scanner, "disks: d0,d2-d5, pool:NAME or all");
     if (expect(scanner, ':') < 0)
         return -EINVAL;
     len = word_len(scanner);

@@ -2,7 +2,7 @@
 /* File byte ↔ (element, byte): the only place that turns one offset into another.
  *
  * runs_next cuts a byte range of the file into runs, pieces that are contiguous in the file and in one subfile, each as
- * long as it can be, in file order. The iterator is a plain value: it allocates nothing and may be copied or dropped. */
+ * long as it can be, in file order. The iterator is a plain value: it allocates nothing; copy it, or drop it. */
 #ifndef FALLSFS_LAYOUT_MAP_H
 #define FALLSFS_LAYOUT_MAP_H
 

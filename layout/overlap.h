@@ -5,19 +5,19 @@
  *     b = {(0,3, 8,4,{(0,0,2,2)})}      0 . 2 . . . . .  ...    b's own bytes   0 . 1 . ...
  *     common {(0,0,16,2)}, on a {(0,0,4,2)}, on b {(0,0,4,2)}
  *
- * The two trees are walked together. Where a family of one runs beside a family of the other only their common period is
- * looked at, and within it only blocks that meet, so that the work follows the number of FALLS and not that of bytes. */
+ * The two trees are walked together. Where a family of one runs beside a family of the other only their common period
+ * is looked at, and within it only blocks that meet: the work follows the number of FALLS and not that of bytes. */
 #ifndef FALLSFS_LAYOUT_OVERLAP_H
 #define FALLSFS_LAYOUT_OVERLAP_H
 
 #include "layout/pattern.h"
 
 struct overlap {
-    uint64_t lo, period; /* the bytes compared: [lo, lo + period) */
-    uint64_t size;       /* bytes in common */
-    uint64_t size_a, size_b; /* bytes of either set in the period */
-    uint64_t runs;       /* pieces of the common bytes that are contiguous in both sets */
-    struct nest *common; /* relative to lo */
+    uint64_t lo, period;      /* the bytes compared: [lo, lo + period) */
+    uint64_t size;            /* bytes in common */
+    uint64_t size_a, size_b;  /* bytes of either set in the period */
+    uint64_t runs;            /* pieces of the common bytes that are contiguous in both sets */
+    struct nest *common;      /* relative to lo */
     struct nest *on_a, *on_b; /* positions among the set's own bytes, from its first one at or after lo on */
 };
 

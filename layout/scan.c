@@ -169,7 +169,8 @@ int parse_disk(struct scanner *scanner, uint32_t *ret_disk)
 
     skip_blanks(scanner);
     start = scanner->at;
-    if (scanner->at + 1 >= scanner->len || scanner->text[scanner->at] != 'd' || !is_digit(scanner->text[scanner->at + 1]))
+    if (scanner->at + 1 >= scanner->len || scanner->text[scanner->at] != 'd' ||
+        !is_digit(scanner->text[scanner->at + 1]))
         return fail_expected(scanner, "a disk such as d0");
     for (scanner->at++; scanner->at < scanner->len && is_digit(scanner->text[scanner->at]); scanner->at++)
         number = MIN(number * 10 + (uint64_t) (scanner->text[scanner->at] - '0'), UINT32_MAX);

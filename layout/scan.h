@@ -43,8 +43,8 @@ int parse_disk(struct scanner *scanner, uint32_t *ret_disk);
 int check_text(struct scanner *scanner);
 bool at_end(struct scanner *scanner);
 
-/* falls_parse.c: "{" element { ";" element } "}" from the byte after the brace on; the elements then become the layout's
- * pattern once its displacement is known. */
+/* falls_parse.c: "{" element { ";" element } "}" from the byte after the brace on; the elements then become the
+ * layout's pattern once its displacement is known. */
 struct element_spec;
 int parse_elements(struct scanner *scanner, struct layout *layout, struct element_spec **ret_elements);
 int build_falls(struct scanner *scanner, struct layout *layout, const struct element_spec *elements, size_t start);

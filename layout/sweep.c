@@ -15,10 +15,10 @@ struct sweep {
 /* A list being swept: what is in order already. */
 struct level {
     struct parts out;
-    uint64_t base;  /* where its block starts, in the first repetition of all blocks around */
+    uint64_t base; /* where its block starts, in the first repetition of all blocks around */
     unsigned depth;
-    bool cover;     /* its parts shall lie side by side, from 0 on */
-    uint64_t end;   /* of the last one */
+    bool cover;   /* its parts shall lie side by side, from 0 on */
+    uint64_t end; /* of the last one */
 };
 
 /* How the parts that start within one period go on together. */

@@ -6,8 +6,9 @@
  *     0: (0,1,6,3)  1: (2,5,6,3)   one byte, two owners        ->  (0, 5, 6, 3, { (0,1,2,1) of 0, (2,5,4,1) of 1 })
  *
  * Swept lists are ordered, members lie apart from each other, every inner list is swept: rank and select (nest.h) and
- * the cover of a pattern (cover.h) rest on that. To have swept a partition is the proof that it has no gap and no overlap.
- * Bytes are never looked at one by one; families whose strides have no small common period are refused with -E2BIG. */
+ * the cover of a pattern (cover.h) rest on that. To have swept a partition is the proof that it has no gap and no
+ * overlap. Bytes are never looked at one by one; families whose strides have no small common period are refused with
+ * -E2BIG. */
 #ifndef FALLSFS_LAYOUT_SWEEP_H
 #define FALLSFS_LAYOUT_SWEEP_H
 

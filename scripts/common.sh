@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=bash
 # Sourced by the scripts beside it: packages, builds, messages. Run from the project's top.
 set -euo pipefail
 
@@ -37,7 +38,9 @@ need_packages() {
     rm -f "$log"
 }
 
-build_packages='gcc libc6-dev cmake ninja-build pkg-config'
+# What every build needs.
+# shellcheck disable=SC2034
+build_packages=(gcc libc6-dev cmake ninja-build pkg-config)
 
 # build DIR [cmake options] [-- targets]: configures and builds, quietly as long as it works.
 build() {

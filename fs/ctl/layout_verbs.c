@@ -29,8 +29,8 @@ struct verb {
 
 static enum ctl_status usage_error(const char *verb, const char *why, const char *word)
 {
-    fprintf(stderr, "fallsctl layout %s: %s%s%s; see 'fallsctl layout %s --help'\n", verb, why, word != NULL ? ": " : "",
-            word != NULL ? word : "", verb);
+    fprintf(stderr, "fallsctl layout %s: %s%s%s; see 'fallsctl layout %s --help'\n", verb, why,
+            word != NULL ? ": " : "", word != NULL ? word : "", verb);
     return CTL_USAGE;
 }
 
@@ -100,8 +100,7 @@ static bool read_size(const char *word, uint64_t *ret_size)
         return false;
     if (*end != 0) {
         suffix = strchr(suffixes, *end);
-        if (suffix == NULL || end[1] != 0 ||
-            mul_overflows(size, UINT64_C(1) << (10 * (suffix - suffixes + 1)), &size))
+        if (suffix == NULL || end[1] != 0 || mul_overflows(size, UINT64_C(1) << (10 * (suffix - suffixes + 1)), &size))
             return false;
     }
     *ret_size = size;
@@ -283,12 +282,13 @@ static enum ctl_status verb_map(const struct args *args)
 static void report_unmap(int r, const struct layout *layout, const char *element, const char *sub_off)
 {
     if (r == -ENOENT)
-        fprintf(stderr, "there is no element %s: this layout has elements 0 to %" PRIu32 ", and h, the header\n", element,
-                layout->pattern->n_elements - 1);
+        fprintf(stderr, "there is no element %s: this layout has elements 0 to %" PRIu32 ", and h, the header\n",
+                element, layout->pattern->n_elements - 1);
     else if (r == -ERANGE)
         fprintf(stderr, "element %s has no byte %s: it ends before\n", element, sub_off);
     else
-        fprintf(stderr, "byte %s of element %s lies past file byte 2^62, the last a layout can reach\n", sub_off, element);
+        fprintf(stderr, "byte %s of element %s lies past file byte 2^62, the last a layout can reach\n", sub_off,
+                element);
 }
 
 static enum ctl_status verb_unmap(const struct args *args)
@@ -375,7 +375,8 @@ static void print_overlap(const struct args *args, const struct overlap *overlap
     if (!args->as_json) {
         fputs("common ", stdout);
         nest_print(stdout, overlap->common);
-        printf(" disp %" PRIu64 " period %" PRIu64 " size %" PRIu64 "\non-a ", overlap->lo, overlap->period, overlap->size);
+        printf(" disp %" PRIu64 " period %" PRIu64 " size %" PRIu64 "\non-a ", overlap->lo, overlap->period,
+               overlap->size);
         nest_print(stdout, overlap->on_a);
         printf(" period %" PRIu64 "\non-b ", overlap->size_a);
         nest_print(stdout, overlap->on_b);

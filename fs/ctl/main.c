@@ -4,19 +4,18 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char help[] =
-    "fallsctl: looks at and shapes fallsfs layouts\n"
-    "\n"
-    "usage: fallsctl layout check|map|unmap|runs|intersect|match|show ... [--json]\n"
-    "       fallsctl layout VERB --help\n"
-    "       fallsctl --help | --version\n"
-    "\n"
-    "examples:\n"
-    "  fallsctl layout show 'stripe(64K,4)'\n"
-    "  fallsctl layout map 'array(shape=8x8, dist=(block,block), grid=2x2)' 0 9 63\n"
-    "  fallsctl layout check '{(0,1,6,1);(2,3,6,1);(4,5,6,1)} disp 2'\n"
-    "\n"
-    "exit status: 0 fine, 1 error, 2 wrong usage, 3 some of it failed\n";
+static const char help[] = "fallsctl: looks at and shapes fallsfs layouts\n"
+                           "\n"
+                           "usage: fallsctl layout check|map|unmap|runs|intersect|match|show ... [--json]\n"
+                           "       fallsctl layout VERB --help\n"
+                           "       fallsctl --help | --version\n"
+                           "\n"
+                           "examples:\n"
+                           "  fallsctl layout show 'stripe(64K,4)'\n"
+                           "  fallsctl layout map 'array(shape=8x8, dist=(block,block), grid=2x2)' 0 9 63\n"
+                           "  fallsctl layout check '{(0,1,6,1);(2,3,6,1);(4,5,6,1)} disp 2'\n"
+                           "\n"
+                           "exit status: 0 fine, 1 error, 2 wrong usage, 3 some of it failed\n";
 
 static enum ctl_status run(int argc, char **argv)
 {

@@ -71,7 +71,8 @@ static uint64_t subdivide(uint64_t unit, uint64_t n, uint64_t wanted)
 
 static int draw_bytes(struct picture *picture, const struct layout *layout)
 {
-    uint64_t period = layout->pattern->size, unit = subdivide(common_unit(layout->pattern->cover), period, MAX_COLS / 2);
+    uint64_t period = layout->pattern->size,
+             unit = subdivide(common_unit(layout->pattern->cover), period, MAX_COLS / 2);
     uint64_t cells = period / unit, cols = MIN(cells, MAX_COLS);
     int r;
 
@@ -133,7 +134,8 @@ static int draw_array(struct picture *picture, const struct layout *layout)
     snprintf(picture->scale, sizeof picture->scale, "%" PRIu64 " x %" PRIu64 " elements of %" PRIu64 " byte%s", unit[0],
              unit[1], array->elem, array->elem == 1 ? "" : "s");
     if (array->ndims > 2 || rows > picture->rows || cols > picture->cols)
-        snprintf(picture->part, sizeof picture->part, "%s%" PRIu64 " of %" PRIu64 " rows, %" PRIu64 " of %" PRIu64 " columns",
+        snprintf(picture->part, sizeof picture->part,
+                 "%s%" PRIu64 " of %" PRIu64 " rows, %" PRIu64 " of %" PRIu64 " columns",
                  array->ndims > 2 ? "first plane of the last two dimensions: " : "",
                  MIN(picture->rows * unit[0], array->size[down]), array->size[down],
                  MIN(picture->cols * unit[1], array->size[across]), array->size[across]);
@@ -146,7 +148,7 @@ int picture_init(struct picture *picture, const struct layout *layout)
 
     *picture = (struct picture){ 0 };
     r = layout->kind == LAYOUT_ARRAY && layout->array.array.ndims > 1 ? draw_array(picture, layout)
-                                                                     : draw_bytes(picture, layout);
+                                                                      : draw_bytes(picture, layout);
     if (r < 0)
         picture_done(picture);
     return r;

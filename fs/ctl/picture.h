@@ -9,10 +9,10 @@
 
 struct picture {
     uint32_t rows, cols;
-    uint32_t *owner;    /* rows * cols, OWNER_NONE behind the end of the period */
-    uint64_t *row_off;  /* file offset of the first cell of each row */
-    char scale[96];     /* what one cell is */
-    char part[96];      /* which part of the period is drawn; empty: all of it */
+    uint32_t *owner;   /* rows * cols, OWNER_NONE behind the end of the period */
+    uint64_t *row_off; /* file offset of the first cell of each row */
+    char scale[96];    /* what one cell is */
+    char part[96];     /* which part of the period is drawn; empty: all of it */
 };
 
 #define OWNER_NONE UINT32_MAX

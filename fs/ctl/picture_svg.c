@@ -59,8 +59,8 @@ static void put_cells(FILE *out, const struct picture *picture, unsigned top, do
 }
 
 /* The FALLS of a set as indented lines; returns where the next line goes. */
-static unsigned put_tree(FILE *out, const struct nest *nest, uint32_t first, uint32_t count, unsigned y, unsigned indent,
-                         unsigned *left)
+static unsigned put_tree(FILE *out, const struct nest *nest, uint32_t first, uint32_t count, unsigned y,
+                         unsigned indent, unsigned *left)
 {
     for (uint32_t i = first; i < first + count; i++, y += LINE) {
         const struct falls *f = &nest->node[i].f;
@@ -105,7 +105,8 @@ static unsigned lines_of(const struct layout *layout)
 void picture_svg(FILE *out, const struct picture *picture, const struct layout *layout)
 {
     const struct pattern *pattern = layout->pattern;
-    double cell_w = MIN((double) (WIDTH - 2 * MARGIN - LABEL_ROOM) / picture->cols, 40.0), cell_h = MIN(MAX(cell_w, 14.0), 28.0);
+    double cell_w = MIN((double) (WIDTH - 2 * MARGIN - LABEL_ROOM) / picture->cols, 40.0),
+           cell_h = MIN(MAX(cell_w, 14.0), 28.0);
     unsigned top = MARGIN + 4 * LINE, y = top + (unsigned) (cell_h * picture->rows) + 2 * LINE;
 
     fprintf(out,

@@ -63,7 +63,7 @@ static void print_tree(struct tree *tree, uint32_t first, uint32_t count)
         tree->left--;
         fprintf(tree->out, "%s%s ", tree->indent, last ? "└─" : "├─");
         print_node(tree->out, node);
-        strcpy(tree->indent + indent, last ? "   " : "│  ");
+        snprintf(tree->indent + indent, sizeof tree->indent - indent, "%s", last ? "   " : "│  ");
         print_tree(tree, node->child, node->n_child);
         tree->indent[indent] = 0;
     }

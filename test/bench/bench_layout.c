@@ -89,7 +89,7 @@ static struct layout *parse(const char *text)
 
 /* -- runs, map, unmap -- */
 
-#define RANGE (UINT64_C(64) << 30)
+#define RANGE  (UINT64_C(64) << 30)
 #define POINTS 100000
 
 struct mapping {
@@ -262,8 +262,8 @@ static void bench_matrices(const char *kind_a, const char *kind_b)
 
     printf("| all 16 pairs of %s and %s |", kind_a, kind_b);
     for (uint64_t n = 256; n <= 65536; n *= 16) {
-        static const char *const dist[] = { "rows", "(block,*), grid=4x1", "columns", "(*,block), grid=1x4", "squares",
-                                            "(block,block), grid=2x2" };
+        static const char *const dist[] = { "rows",    "(block,*), grid=4x1",    "columns", "(*,block), grid=1x4",
+                                            "squares", "(block,block), grid=2x2" };
         struct matrices m;
         double ns[ROUNDS];
         char text[2][128];
@@ -271,7 +271,8 @@ static void bench_matrices(const char *kind_a, const char *kind_b)
         for (unsigned i = 0; i < 2; i++)
             for (size_t k = 0; k < ARRAY_SIZE(dist); k += 2)
                 if (strcmp(i == 0 ? kind_a : kind_b, dist[k]) == 0)
-                    snprintf(text[i], sizeof text[i], "array(shape=%" PRIu64 "x%" PRIu64 ", dist=%s)", n, n, dist[k + 1]);
+                    snprintf(text[i], sizeof text[i], "array(shape=%" PRIu64 "x%" PRIu64 ", dist=%s)", n, n,
+                             dist[k + 1]);
         m = (struct matrices){ parse(text[0]), parse(text[1]) };
         for (unsigned i = 0; i < ROUNDS; i++)
             ns[i] = once(intersect_all, &m);
@@ -379,8 +380,8 @@ static void bench_copy(size_t len, size_t stride, size_t bytes)
                      scattering ? "scatter" : "gather", len, stride, bytes >> 10);
             copy_row(what, measure(ours, their_memcpy, &c), 0.8);
         } else {
-            snprintf(what, sizeof what, "%s %zu-byte elements, stride %zu, %zu KiB", scattering ? "scatter" : "gather", len,
-                     stride / len, bytes >> 10);
+            snprintf(what, sizeof what, "%s %zu-byte elements, stride %zu, %zu KiB", scattering ? "scatter" : "gather",
+                     len, stride / len, bytes >> 10);
             copy_row(what, measure_copy(ours, theirs, &c), 0.95);
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any two sets, or any two layouts, with a line feed between them: what they have in common is the same seen from either
- * side, and lies in both. */
+/* Any two sets, or any two layouts, with a line feed between them: what they have in common is the same seen from
+ * either side, and lies in both. */
 #include "layout/gather.h"
 #include "layout/layout.h"
 #include "layout/overlap.h"
@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-static void check_overlap(const struct nest *a, const struct nest *b, const struct overlap *ab, const struct overlap *ba)
+static void check_overlap(const struct nest *a, const struct nest *b, const struct overlap *ab,
+                          const struct overlap *ba)
 {
     uint64_t rank_a = nest_rank(a, ab->lo), rank_b = nest_rank(b, ab->lo), step;
 

@@ -19,8 +19,9 @@ static void check_loops(const struct copy_loops *loops, struct rng *rng, size_t 
     memset(packed, 0xaa, n * len + 2 * GUARD);
     loops->gather(to, from, len, stride, n);
     for (size_t i = 0; i < n * len; i++)
-        cr_assert_eq(to[i], from[i / len * stride + i % len], "%s " RNG_SEED ": gather len %zu stride %zu n %zu byte %zu",
-                     loops->name, rng->seed, len, stride, n, i);
+        cr_assert_eq(to[i], from[i / len * stride + i % len],
+                     "%s " RNG_SEED ": gather len %zu stride %zu n %zu byte %zu", loops->name, rng->seed, len, stride,
+                     n, i);
     cr_assert_eq(to[n * len], 0xaa, "%s: gather wrote past its end", loops->name);
     memset(spread, 0x55, span + 2 * GUARD);
     loops->scatter(from, to, len, stride, n);
@@ -28,7 +29,8 @@ static void check_loops(const struct copy_loops *loops, struct rng *rng, size_t 
         bool member = i < span && i % stride < len;
 
         cr_assert_eq(from[i], member ? to[i / stride * len + i % stride] : 0x55,
-                     "%s " RNG_SEED ": scatter len %zu stride %zu n %zu byte %zu", loops->name, rng->seed, len, stride, n, i);
+                     "%s " RNG_SEED ": scatter len %zu stride %zu n %zu byte %zu", loops->name, rng->seed, len, stride,
+                     n, i);
     }
     free(spread);
     free(packed);

@@ -139,7 +139,8 @@ static int try_match(const void *layouts)
 
 Test(malloc, pairs)
 {
-    struct layout *pair[] = { layout_of("array(shape=30x30, dist=(cyclic(2),block), grid=3x2)"), layout_of("stripe(7,11)") };
+    struct layout *pair[] = { layout_of("array(shape=30x30, dist=(cyclic(2),block), grid=3x2)"),
+                              layout_of("stripe(7,11)") };
 
     survives(try_overlap, pair, "overlap_of_elements");
     survives(try_match, pair, "match_new");

@@ -112,7 +112,8 @@ ParameterizedTestParameters(notation, errors)
         { "{(0,1,2,1;2)}", -EINVAL, 12, "expected ','" },
         { "{(0,1,2,1;2,0)}", -EINVAL, 13, "the number of elements must be at least 1" },
         { "{(0,1,2,1;2,4097)}", -E2BIG, 13, "more than 4096 elements" },
-        { "{(0,1,4,1;2,2),(8,9,2,1)}", -EINVAL, 16, "this FALLS stands for 1 elements, the first of its element for 2" },
+        { "{(0,1,4,1;2,2),(8,9,2,1)}", -EINVAL, 16,
+          "this FALLS stands for 1 elements, the first of its element for 2" },
         { "{(0,3,4,1,{(0,4,5,1)})}", -EINVAL, 12, "inner FALLS reaches byte 4, the block around it has only 4 bytes" },
         { "{(0,3,4,1,{})}", -EINVAL, 12, "expected a FALLS" },
         { "{(0,4611686018427387904,4611686018427387904,2)}", -EOVERFLOW, 2, "this FALLS reaches past byte 2^62" },
@@ -122,7 +123,8 @@ ParameterizedTestParameters(notation, errors)
         { "{d:(0,1,2,1)}", -EINVAL, 2, "expected a disk such as d0" },
         { "{d1(0,1,2,1)}", -EINVAL, 4, "expected ':'" },
         { "{(0,3,4,1);(2,5,4,1)}", -ERANGE, 12, "FALLS 1 overlaps FALLS 0 at byte 2" },
-        { "{(4096,8191,4096,1);(0,4095,4096,1);(4096,4097,2,1)}", -ERANGE, 37, "FALLS 2 overlaps FALLS 0 at byte 4096" },
+        { "{(4096,8191,4096,1);(0,4095,4096,1);(4096,4097,2,1)}", -ERANGE, 37,
+          "FALLS 2 overlaps FALLS 0 at byte 4096" },
         { "{(0,0,2,9);(1,1,2,8);(4,4,1,1)}", -ERANGE, 22, "FALLS 2 overlaps FALLS 0 at byte 4" },
         { "{(0,3,4,2,{(0,1,2,1),(1,2,2,1)});(3,3,4,2)}", -ERANGE, 2, "FALLS 0 overlaps itself at byte 1" },
         { "{(0,3,4,1);(5,6,2,1)}", -ERANGE, 12, "gap: no FALLS covers byte 4, the next is byte 5 of FALLS 1" },
@@ -180,7 +182,6 @@ Test(notation, a_mistake_in_several_lines_names_the_line)
 
 /* -- limits -- */
 
-
 /* Writes into text, which has room for 256 KiB, a layout with n of something. */
 typedef void make_text(char *text, unsigned n);
 
@@ -230,7 +231,8 @@ static int parse_made(make_text *make, unsigned n, struct layout_error *error, b
     cleanup(freep) char *text = malloc(256u << 10);
 
     make(text, n);
-    return nest_only ? nest_parse(text, strlen(text), &nest, error) : layout_parse(text, strlen(text), 0, &layout, error);
+    return nest_only ? nest_parse(text, strlen(text), &nest, error)
+                     : layout_parse(text, strlen(text), 0, &layout, error);
 }
 
 Test(notation, sixteen_levels_and_no_more)

@@ -6,8 +6,8 @@
 #include <criterion/parameterized.h>
 #include <string.h>
 
-#define SHARDS 8
-#define CASES  20000
+#define SHARDS      8
+#define CASES       20000
 #define MATCH_EVERY 8
 
 /* One pattern of the pair that is being compared. */

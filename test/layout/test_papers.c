@@ -60,10 +60,8 @@ struct map_case {
 ParameterizedTestParameters(papers, maps)
 {
     static struct map_case rows[] = {
-        { "Figure 3: MAP(10) = 2", FIGURE3, 10, 1, 2 },
-        { "first byte", FIGURE3, 2, 0, 0 },
-        { "last of the period", FIGURE3, 7, 2, 1 },
-        { "the header", FIGURE3, 1, ELEMENT_HEADER, 1 },
+        { "Figure 3: MAP(10) = 2", FIGURE3, 10, 1, 2 },  { "first byte", FIGURE3, 2, 0, 0 },
+        { "last of the period", FIGURE3, 7, 2, 1 },      { "the header", FIGURE3, 1, ELEMENT_HEADER, 1 },
         { "stripe", "stripe(64K,4)", 327680, 1, 65536 },
     };
 

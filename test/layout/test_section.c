@@ -17,13 +17,25 @@ struct section_case {
 ParameterizedTestParameters(section, examples)
 {
     static struct section_case rows[] = {
-        { "rows 0:2:2, columns 1:3:2", { 2, ARRAY_ROW_MAJOR, 1, 0, { 3, 4 } }, { { 0, 2, 2 }, { 1, 3, 2 } },
+        { "rows 0:2:2, columns 1:3:2",
+          { 2, ARRAY_ROW_MAJOR, 1, 0, { 3, 4 } },
+          { { 0, 2, 2 }, { 1, 3, 2 } },
           "{(1,3,8,2,{(0,0,2,2)})}" },
-        { "all of it is one segment", { 2, ARRAY_ROW_MAJOR, 4, 0, { 3, 4 } }, { { 0, 2, 1 }, { 0, 3, 1 } }, "{(0,47,48,1)}" },
-        { "whole rows are one segment", { 2, ARRAY_ROW_MAJOR, 4, 0, { 3, 4 } }, { { 1, 2, 1 }, { 0, 3, 1 } }, "{(16,47,32,1)}" },
-        { "a column of a row-major array", { 2, ARRAY_ROW_MAJOR, 4, 0, { 3, 4 } }, { { 0, 2, 1 }, { 2, 2, 1 } },
+        { "all of it is one segment",
+          { 2, ARRAY_ROW_MAJOR, 4, 0, { 3, 4 } },
+          { { 0, 2, 1 }, { 0, 3, 1 } },
+          "{(0,47,48,1)}" },
+        { "whole rows are one segment",
+          { 2, ARRAY_ROW_MAJOR, 4, 0, { 3, 4 } },
+          { { 1, 2, 1 }, { 0, 3, 1 } },
+          "{(16,47,32,1)}" },
+        { "a column of a row-major array",
+          { 2, ARRAY_ROW_MAJOR, 4, 0, { 3, 4 } },
+          { { 0, 2, 1 }, { 2, 2, 1 } },
           "{(8,11,16,3)}" },
-        { "a column of a column-major array", { 2, ARRAY_COLUMN_MAJOR, 4, 0, { 3, 4 } }, { { 0, 2, 1 }, { 2, 2, 1 } },
+        { "a column of a column-major array",
+          { 2, ARRAY_COLUMN_MAJOR, 4, 0, { 3, 4 } },
+          { { 0, 2, 1 }, { 2, 2, 1 } },
           "{(24,35,12,1)}" },
         { "behind a header", { 1, ARRAY_ROW_MAJOR, 8, 512, { 10 } }, { { 2, 8, 3 } }, "{(528,535,24,3)}" },
         { "one element", { 1, ARRAY_ROW_MAJOR, 8, 0, { 10 } }, { { 9, 9, 100 } }, "{(72,79,8,1)}" },
@@ -113,7 +125,7 @@ Test(section, agrees_with_every_element_of_random_arrays)
             cells *= array.size[i];
             section[i].lower = rng_below(&rng, array.size[i]);
             section[i].upper = rng_chance(&rng, 97) ? rng_between(&rng, section[i].lower, array.size[i] - 1)
-                                                     : section[i].lower - (section[i].lower > 0);
+                                                    : section[i].lower - (section[i].lower > 0);
             section[i].stride = rng_between(&rng, 1, 4);
         }
         cr_assert_eq(section_new(&array, section, &nest), 0, RNG_SEED, rng.seed);

@@ -104,8 +104,8 @@ static void add_stretch(struct oracle *oracle, struct rng *rng, const struct str
             }
         return;
     }
-    add(oracle, "%s(%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",{", *follows ? "," : "", at, at + s->len - 1, s->len,
-        s->n);
+    add(oracle, "%s(%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",{", *follows ? "," : "", at, at + s->len - 1,
+        s->len, s->n);
     add_list(oracle, rng, s->first, 0, owner, &inner_follows);
     add(oracle, "})");
     *follows = true;
@@ -327,7 +327,8 @@ void check_map(const struct oracle *oracle, const struct pattern *pattern, struc
     }
 }
 
-void check_next_prev(const struct oracle *oracle, const struct pattern *pattern, struct rng *rng, struct verdict *verdict)
+void check_next_prev(const struct oracle *oracle, const struct pattern *pattern, struct rng *rng,
+                     struct verdict *verdict)
 {
     uint32_t e = (uint32_t) rng_below(rng, oracle->n_elements);
     const struct nest *nest = pattern_element(pattern, e);
@@ -347,7 +348,8 @@ void check_next_prev(const struct oracle *oracle, const struct pattern *pattern,
             prev = x;
         found = nest_next(nest, x, &got);
         if (want_next[x] != UINT64_MAX && (!found || got != want_next[x]))
-            differ(verdict, "next of %" PRIu64 " in %" PRIu32 " is %" PRIu64 ", expected %" PRIu64, x, e, got, want_next[x]);
+            differ(verdict, "next of %" PRIu64 " in %" PRIu32 " is %" PRIu64 ", expected %" PRIu64, x, e, got,
+                   want_next[x]);
         found = nest_prev(nest, x, &got);
         if (found != (prev != UINT64_MAX) || (found && got != prev))
             differ(verdict, "prev of %" PRIu64 " in %" PRIu32 " is %" PRIu64 ", expected %" PRIu64, x, e, got, prev);
@@ -399,15 +401,17 @@ void check_cut(const struct oracle *oracle, const struct pattern *pattern, struc
         if (oracle_map(oracle, x).element != e)
             continue;
         if (n >= cut->size || nest_select(cut, n) != x - lo) {
-            differ(verdict, "byte %" PRIu64 " of the cut of %" PRIu32 " from %" PRIu64 " to %" PRIu64 " is not %" PRIu64, n,
-                   e, lo, hi, x - lo);
+            differ(verdict,
+                   "byte %" PRIu64 " of the cut of %" PRIu32 " from %" PRIu64 " to %" PRIu64 " is not %" PRIu64, n, e,
+                   lo, hi, x - lo);
             return;
         }
         n++;
     }
     if (n != cut->size)
-        differ(verdict, "the cut of %" PRIu32 " from %" PRIu64 " to %" PRIu64 " has %" PRIu64 " bytes, expected %" PRIu64, e,
-               lo, hi, cut->size, n);
+        differ(verdict,
+               "the cut of %" PRIu32 " from %" PRIu64 " to %" PRIu64 " has %" PRIu64 " bytes, expected %" PRIu64, e, lo,
+               hi, cut->size, n);
 }
 
 void check_gather(const struct oracle *oracle, const struct pattern *pattern, struct rng *rng, struct verdict *verdict)
@@ -427,8 +431,9 @@ void check_gather(const struct oracle *oracle, const struct pattern *pattern, st
         bool member = oracle_map(oracle, lo + i).element == e;
 
         if ((member && (packed[n] != spread[i] || back[i] != spread[i])) || (!member && back[i] != 0xaa))
-            differ(verdict, "gather or scatter of %" PRIu32 " from %" PRIu64 ", %" PRIu64 " bytes, is wrong at byte %" PRIu64,
-                   e, lo, len, lo + i);
+            differ(verdict,
+                   "gather or scatter of %" PRIu32 " from %" PRIu64 ", %" PRIu64 " bytes, is wrong at byte %" PRIu64, e,
+                   lo, len, lo + i);
         n += member;
     }
     if (packed[n] != 0xaa || gather(nest, lo, lo + len, spread, packed) != n)
@@ -481,10 +486,12 @@ static uint64_t compare_overlap(const struct oracle *a, uint32_t i, const struct
         bool in_a = oracle_map(a, x).element == i, in_b = oracle_map(b, x).element == j;
 
         if (in_a && in_b) {
-            if (overlap != NULL && (n >= overlap->size || nest_select(overlap->common, n) != x - lo ||
-                                    nest_select(overlap->on_a, n) != rank_a || nest_select(overlap->on_b, n) != rank_b)) {
-                differ(verdict, "common byte %" PRIu64 " of %" PRIu32 " and %" PRIu32 " is not %" PRIu64 " %" PRIu64
-                       " %" PRIu64, n, i, j, x - lo, rank_a, rank_b);
+            if (overlap != NULL &&
+                (n >= overlap->size || nest_select(overlap->common, n) != x - lo ||
+                 nest_select(overlap->on_a, n) != rank_a || nest_select(overlap->on_b, n) != rank_b)) {
+                differ(verdict,
+                       "common byte %" PRIu64 " of %" PRIu32 " and %" PRIu32 " is not %" PRIu64 " %" PRIu64 " %" PRIu64,
+                       n, i, j, x - lo, rank_a, rank_b);
                 return 0;
             }
             runs += n == 0 || last_a + 1 != rank_a || last_b + 1 != rank_b;
@@ -500,7 +507,8 @@ static uint64_t compare_overlap(const struct oracle *a, uint32_t i, const struct
         differ(verdict, "%" PRIu32 " and %" PRIu32 " have %" PRIu64 " bytes in common, expected %" PRIu64, i, j,
                overlap->size, n);
     if (overlap != NULL && overlap->runs != runs)
-        differ(verdict, "%" PRIu32 " and %" PRIu32 " meet in %" PRIu64 " runs, expected %" PRIu64, i, j, overlap->runs, runs);
+        differ(verdict, "%" PRIu32 " and %" PRIu32 " meet in %" PRIu64 " runs, expected %" PRIu64, i, j, overlap->runs,
+               runs);
     return runs;
 }
 
@@ -534,7 +542,8 @@ void check_match(const struct oracle *a, const struct pattern *pattern_a, const 
         for (uint32_t i = 0; i < a->n_elements; i++)
             runs += compare_overlap(a, i, b, j, NULL, verdict);
         if (runs != match->row[j].runs)
-            differ(verdict, "element %" PRIu32 " needs %" PRIu64 " runs, expected %" PRIu64, j, match->row[j].runs, runs);
+            differ(verdict, "element %" PRIu32 " needs %" PRIu64 " runs, expected %" PRIu64, j, match->row[j].runs,
+                   runs);
         all += runs;
         least += b->bytes[j] > 0;
     }

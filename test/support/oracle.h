@@ -16,8 +16,8 @@ struct oracle {
     char text[ORACLE_MAX_TEXT];
     uint32_t n_elements;
     uint64_t disp, size;
-    uint8_t owner[ORACLE_MAX_SIZE];     /* of each byte of the period */
-    uint32_t rank[ORACLE_MAX_SIZE];     /* how many bytes of its owner lie before it in the period */
+    uint8_t owner[ORACLE_MAX_SIZE];      /* of each byte of the period */
+    uint32_t rank[ORACLE_MAX_SIZE];      /* how many bytes of its owner lie before it in the period */
     uint64_t bytes[ORACLE_MAX_ELEMENTS]; /* of each element in the period */
 };
 
@@ -40,7 +40,8 @@ struct verdict {
 
 /* Each asks the algebra and the oracle the same questions and notes the first difference. */
 void check_map(const struct oracle *oracle, const struct pattern *pattern, struct verdict *verdict);
-void check_next_prev(const struct oracle *oracle, const struct pattern *pattern, struct rng *rng, struct verdict *verdict);
+void check_next_prev(const struct oracle *oracle, const struct pattern *pattern, struct rng *rng,
+                     struct verdict *verdict);
 void check_runs(const struct oracle *oracle, const struct pattern *pattern, struct rng *rng, struct verdict *verdict);
 void check_cut(const struct oracle *oracle, const struct pattern *pattern, struct rng *rng, struct verdict *verdict);
 void check_gather(const struct oracle *oracle, const struct pattern *pattern, struct rng *rng, struct verdict *verdict);

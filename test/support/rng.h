@@ -11,7 +11,7 @@
 #include "layout/base.h"
 
 struct rng {
-    uint64_t seed;  /* of the current case */
+    uint64_t seed; /* of the current case */
     uint64_t state;
     uint64_t left;
 };
@@ -30,8 +30,8 @@ struct rng rng_from_seed(uint64_t seed);
 bool rng_next(struct rng *rng);
 
 uint64_t rng_u64(struct rng *rng);
-uint64_t rng_below(struct rng *rng, uint64_t n);                  /* 0 .. n-1 */
-uint64_t rng_between(struct rng *rng, uint64_t lo, uint64_t hi);  /* lo .. hi */
+uint64_t rng_below(struct rng *rng, uint64_t n);                 /* 0 .. n-1 */
+uint64_t rng_between(struct rng *rng, uint64_t lo, uint64_t hi); /* lo .. hi */
 bool rng_chance(struct rng *rng, unsigned percent);
 
 #endif
