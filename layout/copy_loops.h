@@ -135,5 +135,6 @@ TARGET static void NAME(scatter)(void *restrict spread, const void *restrict pac
 #undef LOOPS
 #undef SCATTER_STEP
 #undef GATHER_STEP
+#undef GATHER_STEPS
 #undef TARGET
 #undef NAME

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "layout/dist.h"
 
+#include "layout/sweep.h"
+
 /* n pieces of len bytes, stride apart, of which inner selects a part; NULL inner: all. */
 static struct part *pieces(struct draft *draft, uint64_t first, uint64_t len, uint64_t stride, uint64_t n,
                            struct part *inner, uint32_t owner)
 {
     struct part *part = draft_part(draft, (struct falls){ first, first + len - 1, n > 1 ? stride : len, n }, inner);
 
-    if (part != NULL)
+    if (part != NULL) {
         part->owner = owner;
+        part->swept = true;
+    }
     return part;
 }
 
@@ -35,6 +39,17 @@ struct part *dist_twod(struct draft *draft, uint64_t unit, uint64_t groups, uint
     return pieces(draft, first * unit * factor + (element - first) * unit, unit, members * unit, factor, NULL, element);
 }
 
+/* k indices in a row. */
+static struct part *one_turn(struct draft *draft, uint64_t slice, uint64_t k, struct part *inner, uint32_t owner)
+{
+    struct parts reduced = { 0 };
+    struct part *turn = pieces(draft, 0, slice, slice, k, inner, owner);
+
+    if (turn != NULL)
+        parts_reduce(draft, &reduced, turn);
+    return reduced.first;
+}
+
 /* What process i has of one dimension of n indices, slice bytes each, of which inner is selected. */
 static struct part *dist_dimension(struct draft *draft, const struct dist *dist, uint64_t n, uint64_t slice, uint64_t i,
                                    struct part *inner, uint32_t owner)
@@ -57,12 +72,12 @@ static struct part *dist_dimension(struct draft *draft, const struct dist *dist,
     whole = n - first < k ? 0 : (n - first - k) / cycle + 1;                  /* turns that deal all k */
     rest = n - first > whole * cycle ? MIN(n - first - whole * cycle, k) : 0; /* what the turn after them deals */
     if (whole > 0) {
-        struct part *turn = pieces(draft, 0, slice, slice, k, inner, owner);
+        struct part *turn = one_turn(draft, slice, k, inner, owner);
 
         parts_append(&out, pieces(draft, first * slice, k * slice, cycle * slice, whole, turn, owner));
     }
     if (rest > 0) {
-        struct part *turn = pieces(draft, 0, slice, slice, rest, inner, owner);
+        struct part *turn = one_turn(draft, slice, rest, inner, owner);
 
         parts_append(&out, pieces(draft, (first + whole * cycle) * slice, rest * slice, 0, 1, turn, owner));
     }
@@ -74,13 +89,16 @@ struct part *dist_array_element(struct draft *draft, const struct dist_array *di
     const struct array *array = &dist->array;
     uint64_t index[ARRAY_MAX_DIMS], rest = element, slice = array->elem;
     struct part *inner = NULL;
+    struct fault none;
 
     for (uint32_t dim = array->ndims; dim-- > 0; rest /= dist->dist[dim].grid)
         index[dim] = rest % dist->dist[dim].grid;
     for (uint32_t pace = 0; pace < array->ndims && draft->error == 0; pace++) {
         uint32_t dim = array_dim(array, pace);
 
-        inner = dist_dimension(draft, &dist->dist[dim], array->size[dim], slice, index[dim], inner, element);
+        /* Put in order at once: several parts of the next dimension will share it. */
+        inner = parts_sweep(
+            draft, dist_dimension(draft, &dist->dist[dim], array->size[dim], slice, index[dim], inner, element), &none);
         if (inner == NULL)
             return NULL;
         slice *= array->size[dim];

@@ -76,7 +76,7 @@ struct part *draft_copy(struct draft *draft, const struct part *part, uint64_t s
 bool draft_work(struct draft *draft, size_t steps)
 {
     draft->work += steps;
-    if (draft->error == 0 && draft->work > DRAFT_MAX_WORK)
+    if (draft->error == 0 && draft->work > DRAFT_MAX_WORK + draft->more_work)
         draft->error = -E2BIG;
     return draft->error == 0;
 }

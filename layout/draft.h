@@ -11,9 +11,12 @@
 
 #include "layout/falls.h"
 
-#define DRAFT_MAX_DEPTH 40 /* levels that sweeping and intersecting may pile up */
-#define DRAFT_MAX_PARTS (1u << 17)
-#define DRAFT_MAX_WORK  (1u << 17) /* steps of sweeping and intersecting before a layout counts as too irregular */
+/* What sweeping and intersecting may pile up: levels, parts, steps. Beyond, a layout or an intersection counts as too
+ * irregular, -E2BIG. Users see these limits: regular patterns come nowhere near them, and they bound what a hostile one
+ * can cost to some milliseconds. */
+#define DRAFT_MAX_DEPTH 40
+#define DRAFT_MAX_PARTS (1u << 18)
+#define DRAFT_MAX_WORK  (1u << 18)
 
 struct part {
     struct falls f;     /* relative to the parent's block */
@@ -31,7 +34,8 @@ struct parts {
 struct draft {
     struct draft_chunk *chunks;
     size_t n_parts, work;
-    int error; /* the first thing that went wrong: -ENOMEM, -E2BIG, ... ; later calls then do nothing */
+    size_t more_work; /* steps allowed beyond DRAFT_MAX_WORK, where none of them leaves a part behind */
+    int error;        /* the first thing that went wrong: -ENOMEM, -E2BIG, ... ; later calls then do nothing */
 };
 
 void draft_done(struct draft *draft);

@@ -11,7 +11,7 @@
 
 #include "layout/base.h"
 
-#define FALLS_LIMIT     (UINT64_C(1) << 62) /* no byte of a layout lies beyond */
+#define FALLS_LIMIT     (UINT64_C(1) << 62) /* the last byte that has a place; no pattern is longer */
 #define FALLS_MAX_DEPTH 16                  /* levels of nesting that a user may write */
 #define FALLS_MAX_NODES 4096                /* FALLS in one layout, all levels and elements together */
 #define FALLS_MAX_TEXT  (64u << 10)         /* bytes of notation */

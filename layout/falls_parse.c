@@ -26,18 +26,19 @@ static int check_tuple(struct scanner *scanner, const struct spec *spec, const s
     const struct falls *f = &spec->f;
 
     if (f->l > f->r)
-        return fail(scanner, -EINVAL, at[1], "right end %" PRIu64 " lies before the left end %" PRIu64, f->r, f->l);
+        return scan_fail(scanner, -EINVAL, at[1], "right end %" PRIu64 " lies before the left end %" PRIu64, f->r,
+                         f->l);
     if (f->s == 0)
-        return fail(scanner, -EINVAL, at[2], "stride 0: blocks would lie on each other; it must be at least %" PRIu64,
-                    falls_len(f));
+        return scan_fail(scanner, -EINVAL, at[2],
+                         "stride 0: blocks would lie on each other; it must be at least %" PRIu64, falls_len(f));
     if (f->n == 0)
-        return fail(scanner, -EINVAL, at[3], "count 0: a FALLS has at least 1 block");
+        return scan_fail(scanner, -EINVAL, at[3], "count 0: a FALLS has at least 1 block");
     if (f->r < FALLS_LIMIT && f->s < falls_len(f))
-        return fail(scanner, -EINVAL, at[2],
-                    "stride %" PRIu64 " is less than the block of %" PRIu64 " bytes: blocks overlap", f->s,
-                    falls_len(f));
+        return scan_fail(scanner, -EINVAL, at[2],
+                         "stride %" PRIu64 " is less than the block of %" PRIu64 " bytes: blocks overlap", f->s,
+                         falls_len(f));
     if (falls_check(f) < 0)
-        return fail(scanner, -EOVERFLOW, spec->at, "this FALLS reaches past byte 2^62");
+        return scan_fail(scanner, -EOVERFLOW, spec->at, "this FALLS reaches past byte 2^62");
     return 0;
 }
 
@@ -52,26 +53,49 @@ static bool spec_last_overflows(const struct spec *spec, uint64_t *ret_last)
 
 static int parse_falls(struct scanner *scanner, unsigned depth, uint32_t origin, struct spec **ret_spec);
 
-/* All FALLS of a set stand for the same number of elements; *nodes are those of one of them. */
+static int add_origin(struct scanner *scanner, size_t at)
+{
+    if (scanner->n_origins == scanner->room) {
+        uint32_t room = MAX(scanner->room * 2, 16);
+        size_t *grown = realloc(scanner->origin_at, room * sizeof grown[0]);
+
+        if (grown == NULL)
+            return scan_out_of_memory(scanner);
+        scanner->origin_at = grown;
+        scanner->room = room;
+    }
+    scanner->origin_at[scanner->n_origins++] = at;
+    return 0;
+}
+
+/* A set of FALLS, all of which stand for the same number of elements; *nodes counts those of one of them. On the
+ * outermost level, 1, each FALLS is an origin of its own. */
 static int parse_set(struct scanner *scanner, unsigned depth, uint32_t origin, struct spec **ret_set, uint32_t *nodes)
 {
     struct spec **next = ret_set;
 
     do {
-        int r = parse_falls(scanner, depth, origin, next);
+        int r = 0;
 
+        scan_blanks(scanner);
+        if (depth == 1) {
+            r = add_origin(scanner, scanner->at);
+            origin = scanner->n_origins - 1;
+        }
+        if (r == 0)
+            r = parse_falls(scanner, depth, origin, next);
         if (r < 0)
             return r;
         *nodes += (*next)->nodes;
         if (*nodes > FALLS_MAX_NODES)
-            return fail(scanner, -E2BIG, (*next)->at, "more than %d FALLS", FALLS_MAX_NODES);
+            return scan_fail(scanner, -E2BIG, (*next)->at, "more than %d FALLS", FALLS_MAX_NODES);
         if ((*next)->n_elements != (*ret_set)->n_elements)
-            return fail(scanner, -EINVAL, (*next)->at,
-                        "this FALLS stands for %" PRIu64 " elements, the one before it for %" PRIu64
-                        ": their ;d,p suffixes differ",
-                        (*next)->n_elements, (*ret_set)->n_elements);
+            return scan_fail(scanner, -EINVAL, (*next)->at,
+                             "this FALLS stands for %" PRIu64 " elements, the first of its set for %" PRIu64
+                             ": their ;d,p suffixes differ",
+                             (*next)->n_elements, (*ret_set)->n_elements);
         next = &(*next)->next;
-    } while (accept(scanner, ','));
+    } while (scan_accept(scanner, ','));
     return 0;
 }
 
@@ -80,12 +104,12 @@ static int parse_inner(struct scanner *scanner, unsigned depth, uint32_t origin,
     int r;
 
     if (depth == FALLS_MAX_DEPTH)
-        return fail(scanner, -E2BIG, scanner->at, "nested deeper than %d levels", FALLS_MAX_DEPTH);
-    r = expect(scanner, '{');
+        return scan_fail(scanner, -E2BIG, scanner->at, "nested deeper than %d levels", FALLS_MAX_DEPTH);
+    r = scan_expect(scanner, '{');
     if (r == 0)
         r = parse_set(scanner, depth + 1, origin, &spec->inner, &spec->nodes);
     if (r == 0)
-        r = expect(scanner, '}');
+        r = scan_expect(scanner, '}');
     if (r < 0)
         return r;
     for (const struct spec *in = spec->inner; in != NULL; in = in->next) {
@@ -94,9 +118,9 @@ static int parse_inner(struct scanner *scanner, unsigned depth, uint32_t origin,
         if (spec_last_overflows(in, &last))
             last = FALLS_LIMIT;
         if (last >= falls_len(&spec->f))
-            return fail(scanner, -EINVAL, in->at,
-                        "inner FALLS reaches byte %" PRIu64 ", the block around it has only %" PRIu64 " bytes", last,
-                        falls_len(&spec->f));
+            return scan_fail(scanner, -EINVAL, in->at,
+                             "inner FALLS reaches byte %" PRIu64 ", the block around it has only %" PRIu64 " bytes",
+                             last, falls_len(&spec->f));
     }
     return 0;
 }
@@ -105,20 +129,20 @@ static int parse_suffix(struct scanner *scanner, struct spec *spec)
 {
     uint64_t last;
     size_t at;
-    int r = parse_size(scanner, &spec->d);
+    int r = scan_size(scanner, &spec->d);
 
     if (r == 0)
-        r = expect(scanner, ',');
-    skip_blanks(scanner);
+        r = scan_expect(scanner, ',');
+    scan_blanks(scanner);
     at = scanner->at;
     if (r == 0)
-        r = parse_positive(scanner, "the number of elements", &spec->p);
+        r = scan_positive(scanner, "the number of elements", &spec->p);
     if (r < 0)
         return r;
     if (spec->p > FALLS_MAX_NODES)
-        return fail(scanner, -E2BIG, at, "more than %d elements", FALLS_MAX_NODES);
+        return scan_fail(scanner, -E2BIG, at, "more than %d elements", FALLS_MAX_NODES);
     if (spec_last_overflows(spec, &last))
-        return fail(scanner, -EOVERFLOW, spec->at, "the last element of this FALLS reaches past byte 2^62");
+        return scan_fail(scanner, -EOVERFLOW, spec->at, "the last element of this FALLS reaches past byte 2^62");
     return 0;
 }
 
@@ -131,33 +155,35 @@ static int parse_falls(struct scanner *scanner, unsigned depth, uint32_t origin,
     int r;
 
     if (spec == NULL)
-        return out_of_memory(scanner);
-    skip_blanks(scanner);
+        return scan_out_of_memory(scanner);
+    scan_blanks(scanner);
     *spec = (struct spec){ .p = 1, .nodes = 1, .origin = origin, .at = scanner->at };
-    r = peek(scanner) == '(' ? expect(scanner, '(') : fail_expected(scanner, "a FALLS (l,r,s,n)");
+    r = scan_peek(scanner) == '(' ? scan_expect(scanner, '(') : scan_fail_expected(scanner, "a FALLS (l,r,s,n)");
     for (unsigned i = 0; r == 0 && i < ARRAY_SIZE(number); i++) {
         if (i > 0)
-            r = expect(scanner, ',');
-        skip_blanks(scanner);
+            r = scan_expect(scanner, ',');
+        scan_blanks(scanner);
         at[i] = scanner->at;
         if (r == 0)
-            r = parse_size(scanner, &number[i]);
+            r = scan_size(scanner, &number[i]);
     }
     if (r < 0)
         return r;
     spec->f = (struct falls){ number[0], number[1], number[2], number[3] };
     r = check_tuple(scanner, spec, at);
-    if (r == 0 && accept(scanner, ';'))
+    if (r == 0 && scan_accept(scanner, ';'))
         r = parse_suffix(scanner, spec);
-    if (r == 0 && accept(scanner, ','))
+    if (r == 0 && scan_accept(scanner, ','))
         r = parse_inner(scanner, depth, origin, spec);
-    if (r == 0 && !accept(scanner, ')'))
-        r = fail_expected(scanner, spec->inner != NULL ? "')'" : spec->p > 1 ? "',{' or ')'" : "';d,p', ',{' or ')'");
+    if (r == 0 && !scan_accept(scanner, ')'))
+        r = scan_fail_expected(scanner, spec->inner != NULL ? "')'"
+                                        : spec->p > 1       ? "',{' or ')'"
+                                                            : "';d,p', ',{' or ')'");
     if (r < 0)
         return r;
     spec->n_elements = spec->p * (spec->inner != NULL ? spec->inner->n_elements : 1);
     if (spec->n_elements > FALLS_MAX_NODES)
-        return fail(scanner, -E2BIG, spec->at, "more than %d elements", FALLS_MAX_NODES);
+        return scan_fail(scanner, -E2BIG, spec->at, "more than %d elements", FALLS_MAX_NODES);
     *ret_spec = spec;
     return 0;
 }
@@ -182,46 +208,6 @@ static struct part *expand_set(struct draft *draft, const struct spec *set, uint
     return out.first;
 }
 
-static int add_origin(struct scanner *scanner, size_t at)
-{
-    if (scanner->n_origins == scanner->room) {
-        uint32_t room = MAX(scanner->room * 2, 16);
-        size_t *grown = realloc(scanner->origin_at, room * sizeof grown[0]);
-
-        if (grown == NULL)
-            return out_of_memory(scanner);
-        scanner->origin_at = grown;
-        scanner->room = room;
-    }
-    scanner->origin_at[scanner->n_origins++] = at;
-    return 0;
-}
-
-/* The FALLS of one element, each an origin of its own. */
-static int parse_element_set(struct scanner *scanner, struct spec **ret_set, uint32_t *nodes)
-{
-    struct spec **next = ret_set;
-
-    do {
-        int r;
-
-        skip_blanks(scanner);
-        r = add_origin(scanner, scanner->at);
-        if (r == 0)
-            r = parse_falls(scanner, 1, scanner->n_origins - 1, next);
-        if (r < 0)
-            return r;
-        *nodes += (*next)->nodes;
-        if ((*next)->n_elements != (*ret_set)->n_elements)
-            return fail(scanner, -EINVAL, (*next)->at,
-                        "this FALLS stands for %" PRIu64 " elements, the first of its element for %" PRIu64
-                        ": their ;d,p suffixes differ",
-                        (*next)->n_elements, (*ret_set)->n_elements);
-        next = &(*next)->next;
-    } while (accept(scanner, ','));
-    return 0;
-}
-
 /* [disk ":"] falls { "," falls } or "()" */
 static int parse_element(struct scanner *scanner, struct element_spec **ret_element, uint64_t *n_nodes)
 {
@@ -231,29 +217,29 @@ static int parse_element(struct scanner *scanner, struct element_spec **ret_elem
     int r = 0;
 
     if (element == NULL)
-        return out_of_memory(scanner);
+        return scan_out_of_memory(scanner);
     *element = (struct element_spec){ .disk = LAYOUT_ANY_DISK, .n_elements = 1 };
-    if (peek(scanner) == 'd') {
-        r = parse_disk(scanner, &element->disk);
+    if (scan_peek(scanner) == 'd') {
+        r = scan_disk(scanner, &element->disk);
         if (r == 0)
-            r = expect(scanner, ':');
+            r = scan_expect(scanner, ':');
     }
-    skip_blanks(scanner);
+    scan_blanks(scanner);
     start = scanner->at;
-    if (r == 0 && accept(scanner, '(') && accept(scanner, ')')) {
+    if (r == 0 && scan_accept(scanner, '(') && scan_accept(scanner, ')')) {
         *ret_element = element;
         return 0;
     }
     if (r == 0) {
         scanner->at = start;
-        r = parse_element_set(scanner, &element->set, &nodes);
+        r = parse_set(scanner, 1, 0, &element->set, &nodes);
     }
     if (r < 0)
         return r;
     element->n_elements = element->set->n_elements;
     *n_nodes += nodes * element->n_elements;
     if (*n_nodes > FALLS_MAX_NODES)
-        return fail(scanner, -E2BIG, start, "more than %d FALLS, all elements together", FALLS_MAX_NODES);
+        return scan_fail(scanner, -E2BIG, start, "more than %d FALLS, all elements together", FALLS_MAX_NODES);
     *ret_element = element;
     return 0;
 }
@@ -267,31 +253,31 @@ static int fail_pattern(struct scanner *scanner, int r, const struct pattern_err
     switch (error->fault) {
     case PATTERN_OVERLAP:
         if (origin[0] == origin[1])
-            return fail(scanner, r, at, "FALLS %" PRIu32 " overlaps itself at byte %" PRIu64, origin[0], error->byte);
-        return fail(scanner, r, at, "FALLS %" PRIu32 " overlaps FALLS %" PRIu32 " at byte %" PRIu64, origin[1],
-                    origin[0], error->byte);
+            return scan_fail(scanner, r, at, "FALLS %" PRIu32 " overlaps itself at byte %" PRIu64, origin[0],
+                             error->byte);
+        return scan_fail(scanner, r, at, "FALLS %" PRIu32 " overlaps FALLS %" PRIu32 " at byte %" PRIu64, origin[1],
+                         origin[0], error->byte);
     case PATTERN_GAP:
-        return fail(scanner, r, at,
-                    "gap: no FALLS covers byte %" PRIu64 ", the next is byte %" PRIu64 " of FALLS %" PRIu32,
-                    error->byte, error->next, origin[0]);
+        return scan_fail(scanner, r, at,
+                         "gap: no FALLS covers byte %" PRIu64 ", the next is byte %" PRIu64 " of FALLS %" PRIu32,
+                         error->byte, error->next, origin[0]);
     case PATTERN_IRREGULAR:
-        return fail(scanner, r, start,
-                    "too irregular: FALLS interleave with no common period short enough to put them in order");
+        return scan_fail(scanner, r, start, "too irregular: putting its FALLS in order takes too many pieces");
     case PATTERN_TOO_DEEP:
-        return fail(scanner, r, start, "nested deeper than %d levels once its FALLS are in order", FALLS_MAX_DEPTH);
-    case PATTERN_TOO_MANY_NODES:
-        return fail(scanner, r, start, "more than %d FALLS, all elements together", FALLS_MAX_NODES);
+        return scan_fail(scanner, r, start, "nested deeper than %d levels once its FALLS are in order",
+                         FALLS_MAX_DEPTH);
     case PATTERN_TOO_LONG:
-        return fail(scanner, r, start, "displacement and period reach past byte 2^62");
+        return scan_fail(scanner, r, start, "displacement and period reach past byte 2^62");
     case PATTERN_EMPTY:
-        return fail(scanner, r, start, "no element has any bytes");
+        return scan_fail(scanner, r, start, "no element has any bytes");
     case PATTERN_FINE:
         break;
     }
-    return fail(scanner, r, start, r == -ENOMEM ? "out of memory" : "too large");
+    return scan_fail(scanner, r, start, r == -ENOMEM ? "out of memory" : "too large");
 }
 
-int build_pattern(struct scanner *scanner, struct layout *layout, struct part *const list[], uint32_t n, size_t start)
+int scan_build_pattern(struct scanner *scanner, struct layout *layout, struct part *const list[], uint32_t n,
+                       size_t start)
 {
     struct pattern_error error = { 0 };
     int r = pattern_new(&scanner->draft, list, n, layout->disp, &layout->pattern, &error);
@@ -299,7 +285,8 @@ int build_pattern(struct scanner *scanner, struct layout *layout, struct part *c
     return r < 0 ? fail_pattern(scanner, r, &error, start) : 0;
 }
 
-int build_falls(struct scanner *scanner, struct layout *layout, const struct element_spec *elements, size_t start)
+int falls_build_pattern(struct scanner *scanner, struct layout *layout, const struct element_spec *elements,
+                        size_t start)
 {
     struct part **list = draft_alloc(&scanner->draft, layout->n * sizeof(struct part *));
     bool placed = false;
@@ -310,17 +297,17 @@ int build_falls(struct scanner *scanner, struct layout *layout, const struct ele
     if (placed)
         layout->element_disk = malloc(layout->n * sizeof layout->element_disk[0]);
     if (list == NULL || (placed && layout->element_disk == NULL))
-        return out_of_memory(scanner);
+        return scan_out_of_memory(scanner);
     for (const struct element_spec *e = elements; e != NULL; e = e->next)
         for (uint64_t k = 0; k < e->n_elements; k++, i++) {
             list[i] = expand_set(&scanner->draft, e->set, k, i);
             if (placed)
                 layout->element_disk[i] = e->disk;
         }
-    return build_pattern(scanner, layout, list, (uint32_t) layout->n, start);
+    return scan_build_pattern(scanner, layout, list, (uint32_t) layout->n, start);
 }
 
-int parse_elements(struct scanner *scanner, struct layout *layout, struct element_spec **ret_elements)
+int falls_parse_elements(struct scanner *scanner, struct layout *layout, struct element_spec **ret_elements)
 {
     struct element_spec **next = ret_elements;
     uint64_t nodes = 0;
@@ -330,58 +317,59 @@ int parse_elements(struct scanner *scanner, struct layout *layout, struct elemen
     do {
         size_t start;
 
-        skip_blanks(scanner);
+        scan_blanks(scanner);
         start = scanner->at;
         r = parse_element(scanner, next, &nodes);
         if (r < 0)
             return r;
         layout->n += (*next)->n_elements;
         if (layout->n > FALLS_MAX_NODES)
-            return fail(scanner, -E2BIG, start, "more than %d elements", FALLS_MAX_NODES);
+            return scan_fail(scanner, -E2BIG, start, "more than %d elements", FALLS_MAX_NODES);
         next = &(*next)->next;
-    } while (accept(scanner, ';'));
-    return accept(scanner, '}') ? 0 : fail_expected(scanner, "',', ';' or '}'");
+    } while (scan_accept(scanner, ';'));
+    return scan_accept(scanner, '}') ? 0 : scan_fail_expected(scanner, "',', ';' or '}'");
 }
 
-static int parse_nest(struct scanner *scanner, struct nest **ret_nest)
+/* The swept set in braces. */
+static int parse_nest(struct scanner *scanner, struct part **ret_swept)
 {
     struct pattern_error error = { 0 };
     struct fault fault = { 0 };
     struct spec *set = NULL;
     uint32_t nodes = 0;
-    struct part *swept;
-    int r = check_text(scanner);
+    int r = scan_check_text(scanner);
 
     if (r == 0)
-        r = expect(scanner, '{');
-    if (r < 0 || accept(scanner, '}'))
-        return r < 0 ? r : nest_new(NULL, ret_nest);
-    r = parse_element_set(scanner, &set, &nodes);
+        r = scan_expect(scanner, '{');
+    if (r == 0 && scan_peek(scanner) != '}')
+        r = parse_set(scanner, 1, 0, &set, &nodes);
     if (r == 0)
-        r = expect(scanner, '}');
-    if (r == 0 && !at_end(scanner))
-        r = fail_expected(scanner, "nothing more");
-    if (r == 0 && set->n_elements > 1)
-        r = fail(scanner, -EINVAL, set->at, "a single set has no ;d,p suffix");
-    if (r == 0 && nodes > FALLS_MAX_NODES)
-        r = fail(scanner, -E2BIG, 0, "more than %d FALLS", FALLS_MAX_NODES);
+        r = scan_expect(scanner, '}');
+    if (r == 0 && !scan_at_end(scanner))
+        r = scan_fail_expected(scanner, "nothing more");
+    if (r == 0 && set != NULL && set->n_elements > 1)
+        r = scan_fail(scanner, -EINVAL, set->at, "a single set has no ;d,p suffix");
     if (r < 0)
         return r;
-    swept = parts_sweep(&scanner->draft, expand_set(&scanner->draft, set, 0, 0), &fault);
-    error = (struct pattern_error){
-        .byte = fault.byte, .origin = { MIN(fault.origin[0], fault.origin[1]), MAX(fault.origin[0], fault.origin[1]) }
-    };
-    if (scanner->draft.error == -ERANGE)
-        error.fault = PATTERN_OVERLAP;
-    else if (scanner->draft.error == -E2BIG)
-        error.fault = PATTERN_IRREGULAR;
+    *ret_swept = parts_sweep(&scanner->draft, expand_set(&scanner->draft, set, 0, 0), &fault);
     r = scanner->draft.error;
-    return r < 0 ? fail_pattern(scanner, r, &error, 0) : nest_new(swept, ret_nest);
+    error = (struct pattern_error){ .fault = r == -ERANGE  ? PATTERN_OVERLAP
+                                             : r == -E2BIG ? PATTERN_IRREGULAR
+                                                           : PATTERN_FINE,
+                                    .byte = fault.byte,
+                                    .origin = { MIN(fault.origin[0], fault.origin[1]),
+                                                MAX(fault.origin[0], fault.origin[1]) } };
+    return r < 0 ? fail_pattern(scanner, r, &error, 0) : 0;
 }
 
 int nest_parse(const char *text, size_t len, struct nest **ret_nest, struct layout_error *ret_error)
 {
-    cleanup(scanner_done) struct scanner scanner = { .text = text, .len = len, .error = ret_error };
+    cleanup(scan_done) struct scanner scanner = { .text = text, .len = len, .error = ret_error };
+    struct part *swept = NULL;
+    int r = parse_nest(&scanner, &swept);
 
-    return parse_nest(&scanner, ret_nest);
+    if (r < 0)
+        return r;
+    r = nest_new(swept, ret_nest);
+    return r < 0 ? scan_fail(&scanner, r, 0, r == -ENOMEM ? "out of memory" : "nested too deep") : 0;
 }

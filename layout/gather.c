@@ -88,12 +88,12 @@ static size_t move(const struct nest *nest, uint64_t lo, uint64_t hi, const void
     return t.moved;
 }
 
-size_t gather(const struct nest *nest, uint64_t lo, uint64_t hi, const void *spread, void *packed)
+size_t nest_gather(const struct nest *nest, uint64_t lo, uint64_t hi, const void *spread, void *packed)
 {
     return move(nest, lo, hi, spread, packed, true);
 }
 
-size_t scatter(const struct nest *nest, uint64_t lo, uint64_t hi, void *spread, const void *packed)
+size_t nest_scatter(const struct nest *nest, uint64_t lo, uint64_t hi, void *spread, const void *packed)
 {
     return move(nest, lo, hi, packed, spread, false);
 }

@@ -4,14 +4,15 @@
  *     spread   a . b . . . c . d .      gather  ──>      packed   a b c d
  *                                       <──  scatter
  *
- * spread[0] is byte lo of the set's coordinates. Bytes in holes are neither read nor written. */
+ * spread[0] is byte lo of the set's coordinates. Bytes in holes are not written; between two members they may be read.
+ */
 #ifndef FALLSFS_LAYOUT_GATHER_H
 #define FALLSFS_LAYOUT_GATHER_H
 
 #include "layout/nest.h"
 
 /* Both move the members in [lo, hi) and return how many there are. The buffers must not overlap. */
-size_t gather(const struct nest *nest, uint64_t lo, uint64_t hi, const void *spread, void *packed);
-size_t scatter(const struct nest *nest, uint64_t lo, uint64_t hi, void *spread, const void *packed);
+size_t nest_gather(const struct nest *nest, uint64_t lo, uint64_t hi, const void *spread, void *packed);
+size_t nest_scatter(const struct nest *nest, uint64_t lo, uint64_t hi, void *spread, const void *packed);
 
 #endif

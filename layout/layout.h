@@ -66,11 +66,17 @@ void layout_freep(struct layout **layout);
 /* A set of nested FALLS alone, "{ falls, ... }": views, sections, tests. */
 int nest_parse(const char *text, size_t len, struct nest **ret_nest, struct layout_error *ret_error);
 
+/* SIZE alone, as command lines have it: -EINVAL, or -EOVERFLOW beyond FALLS_LIMIT. */
+int layout_parse_size(const char *word, uint64_t *ret_size);
+
 /* "column 14: why", with the line before it where there are several. */
 void layout_error_print(FILE *out, const struct layout_error *error);
 
 /* The canonical form, in FALLS; a layout without pattern as it was typed, tidied. Parsing it again gives the same. */
 void layout_print(FILE *out, const struct layout *layout);
 void nest_print(FILE *out, const struct nest *nest);
+
+/* 64K where that is exact, else all digits. */
+void layout_print_size(FILE *out, uint64_t size);
 
 #endif

@@ -6,14 +6,14 @@
 static int parse_stripe(struct scanner *scanner, struct layout *layout)
 {
     size_t at;
-    int r = parse_positive(scanner, "the stripe unit", &layout->unit);
+    int r = scan_positive(scanner, "the stripe unit", &layout->unit);
 
-    if (r == 0 && accept(scanner, ',')) {
-        skip_blanks(scanner);
+    if (r == 0 && scan_accept(scanner, ',')) {
+        scan_blanks(scanner);
         at = scanner->at;
-        r = parse_positive(scanner, "the number of elements", &layout->n);
+        r = scan_positive(scanner, "the number of elements", &layout->n);
         if (r == 0 && layout->n > FALLS_MAX_NODES)
-            r = fail(scanner, -E2BIG, at, "more than %d elements", FALLS_MAX_NODES);
+            r = scan_fail(scanner, -E2BIG, at, "more than %d elements", FALLS_MAX_NODES);
     }
     return r;
 }
@@ -26,34 +26,34 @@ static int parse_var(struct scanner *scanner, struct layout *layout)
         int r;
 
         if (layout->n == FALLS_MAX_NODES)
-            return fail(scanner, -E2BIG, scanner->at, "more than %d elements", FALLS_MAX_NODES);
+            return scan_fail(scanner, -E2BIG, scanner->at, "more than %d elements", FALLS_MAX_NODES);
         if (layout->n == room) {
             uint64_t *grown;
 
             room = MAX(room * 2, 16);
             grown = realloc(layout->var_unit, room * sizeof grown[0]);
             if (grown == NULL)
-                return out_of_memory(scanner);
+                return scan_out_of_memory(scanner);
             layout->var_unit = grown;
         }
-        r = parse_positive(scanner, "a unit", &layout->var_unit[layout->n++]);
+        r = scan_positive(scanner, "a unit", &layout->var_unit[layout->n++]);
         if (r < 0)
             return r;
-    } while (accept(scanner, ','));
+    } while (scan_accept(scanner, ','));
     return 0;
 }
 
 static int parse_twod(struct scanner *scanner, struct layout *layout)
 {
-    int r = parse_positive(scanner, "the stripe unit", &layout->unit);
+    int r = scan_positive(scanner, "the stripe unit", &layout->unit);
 
     if (r == 0)
-        r = expect(scanner, ',');
+        r = scan_expect(scanner, ',');
     if (r == 0)
-        r = parse_positive(scanner, "the number of groups", &layout->groups);
+        r = scan_positive(scanner, "the number of groups", &layout->groups);
     if (r == 0)
-        r = expect(scanner, ',');
-    return r < 0 ? r : parse_positive(scanner, "the factor", &layout->factor);
+        r = scan_expect(scanner, ',');
+    return r < 0 ? r : scan_positive(scanner, "the factor", &layout->factor);
 }
 
 /* 8192x8192 */
@@ -65,11 +65,11 @@ static int parse_extents(struct scanner *scanner, const char *what, uint64_t ext
         int r;
 
         if (n == ARRAY_MAX_DIMS)
-            return fail(scanner, -E2BIG, scanner->at, "more than %d dimensions", ARRAY_MAX_DIMS);
-        r = parse_positive(scanner, what, &extent[n++]);
+            return scan_fail(scanner, -E2BIG, scanner->at, "more than %d dimensions", ARRAY_MAX_DIMS);
+        r = scan_positive(scanner, what, &extent[n++]);
         if (r < 0)
             return r;
-    } while (accept(scanner, 'x'));
+    } while (scan_accept(scanner, 'x'));
     *ret_n = n;
     return 0;
 }
@@ -78,44 +78,44 @@ static int parse_extents(struct scanner *scanner, const char *what, uint64_t ext
 static int parse_dists(struct scanner *scanner, struct dist dist[], uint32_t *ret_n)
 {
     uint32_t n = 0;
-    int r = expect(scanner, '(');
+    int r = scan_expect(scanner, '(');
 
     if (r < 0)
         return r;
     do {
         if (n == ARRAY_MAX_DIMS)
-            return fail(scanner, -E2BIG, scanner->at, "more than %d dimensions", ARRAY_MAX_DIMS);
-        if (accept(scanner, '*')) {
+            return scan_fail(scanner, -E2BIG, scanner->at, "more than %d dimensions", ARRAY_MAX_DIMS);
+        if (scan_accept(scanner, '*')) {
             dist[n].kind = DIST_WHOLE;
-        } else if (accept_word(scanner, "block")) {
+        } else if (scan_accept_word(scanner, "block")) {
             dist[n].kind = DIST_BLOCK;
-        } else if (accept_word(scanner, "cyclic")) {
+        } else if (scan_accept_word(scanner, "cyclic")) {
             dist[n].kind = DIST_CYCLIC;
             dist[n].k = 1;
-            if (accept(scanner, '(')) {
-                r = parse_positive(scanner, "k of cyclic(k)", &dist[n].k);
+            if (scan_accept(scanner, '(')) {
+                r = scan_positive(scanner, "k of cyclic(k)", &dist[n].k);
                 if (r == 0)
-                    r = expect(scanner, ')');
+                    r = scan_expect(scanner, ')');
             }
         } else {
-            r = fail_expected(scanner, "block, cyclic, cyclic(k) or *");
+            r = scan_fail_expected(scanner, "block, cyclic, cyclic(k) or *");
         }
         if (r < 0)
             return r;
         n++;
-    } while (accept(scanner, ','));
+    } while (scan_accept(scanner, ','));
     *ret_n = n;
-    return expect(scanner, ')');
+    return scan_expect(scanner, ')');
 }
 
 static int parse_order(struct scanner *scanner, enum array_order *ret_order)
 {
-    if (accept_word(scanner, "row"))
+    if (scan_accept_word(scanner, "row"))
         *ret_order = ARRAY_ROW_MAJOR;
-    else if (accept_word(scanner, "col"))
+    else if (scan_accept_word(scanner, "col"))
         *ret_order = ARRAY_COLUMN_MAJOR;
     else
-        return fail_expected(scanner, "row or col");
+        return scan_fail_expected(scanner, "row or col");
     return 0;
 }
 
@@ -137,25 +137,25 @@ static int parse_array_key(struct scanner *scanner, struct dist_array *dist, str
     size_t start;
     int r;
 
-    skip_blanks(scanner);
+    scan_blanks(scanner);
     start = scanner->at;
-    while (key < N_KEYS && !accept_word(scanner, array_key_name[key]))
+    while (key < N_KEYS && !scan_accept_word(scanner, array_key_name[key]))
         key++;
     if (key == N_KEYS)
-        return fail_expected(scanner, "shape=, elem=, order=, dist= or grid=");
+        return scan_fail_expected(scanner, "shape=, elem=, order=, dist= or grid=");
     if (keys->seen[key])
-        return fail(scanner, -EINVAL, start, "%s is given twice", array_key_name[key]);
-    r = expect(scanner, '=');
+        return scan_fail(scanner, -EINVAL, start, "%s is given twice", array_key_name[key]);
+    r = scan_expect(scanner, '=');
     if (r < 0)
         return r;
-    skip_blanks(scanner);
+    scan_blanks(scanner);
     keys->seen[key] = true;
     keys->at[key] = scanner->at;
     switch ((enum array_key) key) {
     case KEY_SHAPE:
         return parse_extents(scanner, "a dimension", dist->array.size, &dist->array.ndims);
     case KEY_ELEM:
-        return parse_positive(scanner, "the element size", &dist->array.elem);
+        return scan_positive(scanner, "the element size", &dist->array.elem);
     case KEY_ORDER:
         return parse_order(scanner, &dist->array.order);
     case KEY_DIST:
@@ -175,28 +175,28 @@ static int check_array(struct scanner *scanner, struct layout *layout, const str
     uint64_t bytes;
 
     if (!keys->seen[KEY_SHAPE] || !keys->seen[KEY_DIST])
-        return fail(scanner, -EINVAL, start,
-                    "array needs shape= and dist=, as in array(shape=8x8, dist=(block,*), grid=2x1)");
+        return scan_fail(scanner, -EINVAL, start,
+                         "array needs shape= and dist=, as in array(shape=8x8, dist=(block,*), grid=2x1)");
     if (keys->n_dists != n)
-        return fail(scanner, -EINVAL, keys->at[KEY_DIST], "dist has %" PRIu32 " dimensions, shape has %" PRIu32,
-                    keys->n_dists, n);
+        return scan_fail(scanner, -EINVAL, keys->at[KEY_DIST], "dist has %" PRIu32 " dimensions, shape has %" PRIu32,
+                         keys->n_dists, n);
     if (keys->seen[KEY_GRID] && keys->n_grid != n)
-        return fail(scanner, -EINVAL, keys->at[KEY_GRID], "grid has %" PRIu32 " dimensions, shape has %" PRIu32,
-                    keys->n_grid, n);
+        return scan_fail(scanner, -EINVAL, keys->at[KEY_GRID], "grid has %" PRIu32 " dimensions, shape has %" PRIu32,
+                         keys->n_grid, n);
     layout->n = 1;
     for (uint32_t i = 0; i < n; i++) {
         if (!keys->seen[KEY_GRID] && dist->dist[i].kind != DIST_WHOLE)
-            return fail(scanner, -EINVAL, keys->at[KEY_DIST], "a divided dimension needs grid=, as in grid=2x2");
+            return scan_fail(scanner, -EINVAL, keys->at[KEY_DIST], "a divided dimension needs grid=, as in grid=2x2");
         dist->dist[i].grid = keys->seen[KEY_GRID] ? keys->grid[i] : 1;
         if (dist->dist[i].kind == DIST_WHOLE && dist->dist[i].grid > 1)
-            return fail(scanner, -EINVAL, keys->at[KEY_GRID],
-                        "dimension %" PRIu32 " is not divided (*): its grid must be 1, not %" PRIu64, i,
-                        dist->dist[i].grid);
+            return scan_fail(scanner, -EINVAL, keys->at[KEY_GRID],
+                             "dimension %" PRIu32 " is not divided (*): its grid must be 1, not %" PRIu64, i,
+                             dist->dist[i].grid);
         if (mul_overflows(layout->n, dist->dist[i].grid, &layout->n) || layout->n > FALLS_MAX_NODES)
-            return fail(scanner, -E2BIG, keys->at[KEY_GRID], "more than %d elements", FALLS_MAX_NODES);
+            return scan_fail(scanner, -E2BIG, keys->at[KEY_GRID], "more than %d elements", FALLS_MAX_NODES);
     }
     if (array_bytes(&dist->array, &bytes) < 0)
-        return fail(scanner, -EOVERFLOW, keys->at[KEY_SHAPE], "the array reaches past byte 2^62");
+        return scan_fail(scanner, -EOVERFLOW, keys->at[KEY_SHAPE], "the array reaches past byte 2^62");
     return 0;
 }
 
@@ -210,7 +210,7 @@ static int parse_array(struct scanner *scanner, struct layout *layout, size_t st
 
         if (r < 0)
             return r;
-    } while (accept(scanner, ','));
+    } while (scan_accept(scanner, ','));
     return check_array(scanner, layout, &keys, start);
 }
 
@@ -224,18 +224,18 @@ static int parse_named(struct scanner *scanner, struct layout *layout)
     size_t start;
     int r;
 
-    skip_blanks(scanner);
+    scan_blanks(scanner);
     start = scanner->at;
-    while (kind < ARRAY_SIZE(name) && !accept_word(scanner, name[kind]))
+    while (kind < ARRAY_SIZE(name) && !scan_accept_word(scanner, name[kind]))
         kind++;
     if (kind == ARRAY_SIZE(name))
-        return fail_expected(scanner, "one, stripe, var, twod, array or {");
+        return scan_fail_expected(scanner, "one, stripe, var, twod, array or {");
     layout->kind = (enum layout_kind) kind;
     if (layout->kind == LAYOUT_ONE) {
         layout->n = 1;
         return 0;
     }
-    r = expect(scanner, '(');
+    r = scan_expect(scanner, '(');
     if (r < 0)
         return r;
     if (layout->kind == LAYOUT_STRIPE)
@@ -246,7 +246,7 @@ static int parse_named(struct scanner *scanner, struct layout *layout)
         r = parse_twod(scanner, layout);
     else
         r = parse_array(scanner, layout, start);
-    return r < 0 ? r : accept(scanner, ')') ? 0 : fail_expected(scanner, "',' or ')'");
+    return r < 0 ? r : scan_accept(scanner, ')') ? 0 : scan_fail_expected(scanner, "',' or ')'");
 }
 
 /* Bytes of one period, checked; units of 0 do not exist. */
@@ -260,7 +260,7 @@ static bool named_size_overflows(const struct layout *layout, uint64_t *ret_size
             if (add_overflows(size, layout->var_unit[i], &size) || size > FALLS_LIMIT)
                 return true;
     } else if (layout->kind == LAYOUT_TWOD || layout->kind == LAYOUT_STRIPE) {
-        if (mul_overflows(size, layout->n, &size) ||
+        if (mul_overflows(size, MAX(layout->n, 1), &size) ||
             (layout->kind == LAYOUT_TWOD && mul_overflows(size, layout->factor, &size)))
             return true;
     }
@@ -292,15 +292,15 @@ static int build_named(struct scanner *scanner, struct layout *layout, size_t st
     uint64_t size;
 
     if (named_size_overflows(layout, &size))
-        return fail(scanner, -EOVERFLOW, start, "one period of this layout is longer than 2^62 bytes");
+        return scan_fail(scanner, -EOVERFLOW, start, "one period of this layout is longer than 2^62 bytes");
     if (layout->n == 0)
         return 0;
     list = draft_alloc(&scanner->draft, layout->n * sizeof(struct part *));
     if (list == NULL)
-        return out_of_memory(scanner);
+        return scan_out_of_memory(scanner);
     for (uint32_t i = 0; i < layout->n; i++)
         list[i] = named_element(&scanner->draft, layout, i);
-    return build_pattern(scanner, layout, list, (uint32_t) layout->n, start);
+    return scan_build_pattern(scanner, layout, list, (uint32_t) layout->n, start);
 }
 
 /* -- disp, on -- */
@@ -309,14 +309,14 @@ static int add_disk(struct scanner *scanner, struct layout *layout, uint32_t dis
 {
     for (uint32_t i = 0; i < layout->n_disks; i++)
         if (layout->disk[i] == disk)
-            return fail(scanner, -EINVAL, at, "d%" PRIu32 " is named twice", disk);
+            return scan_fail(scanner, -EINVAL, at, "d%" PRIu32 " is named twice", disk);
     if (layout->n_disks == FALLS_MAX_NODES)
-        return fail(scanner, -E2BIG, at, "more than %d disks", FALLS_MAX_NODES);
+        return scan_fail(scanner, -E2BIG, at, "more than %d disks", FALLS_MAX_NODES);
     if ((layout->n_disks & (layout->n_disks - 1)) == 0) { /* full at each power of two */
         uint32_t *grown = realloc(layout->disk, MAX(2 * layout->n_disks, 1) * sizeof grown[0]);
 
         if (grown == NULL)
-            return out_of_memory(scanner);
+            return scan_out_of_memory(scanner);
         layout->disk = grown;
     }
     layout->disk[layout->n_disks++] = disk;
@@ -332,19 +332,19 @@ static int parse_disk_list(struct scanner *scanner, struct layout *layout)
         size_t at;
         int r;
 
-        skip_blanks(scanner);
+        scan_blanks(scanner);
         at = scanner->at;
-        r = parse_disk(scanner, &first);
+        r = scan_disk(scanner, &first);
         last = first;
-        if (r == 0 && accept(scanner, '-'))
-            r = parse_disk(scanner, &last);
+        if (r == 0 && scan_accept(scanner, '-'))
+            r = scan_disk(scanner, &last);
         if (r == 0 && last < first)
-            r = fail(scanner, -EINVAL, at, "the range runs backwards: write d%" PRIu32 "-d%" PRIu32, last, first);
+            r = scan_fail(scanner, -EINVAL, at, "the range runs backwards: write d%" PRIu32 "-d%" PRIu32, last, first);
         for (uint32_t disk = first; r == 0 && disk <= last; disk++)
             r = add_disk(scanner, layout, disk, at);
         if (r < 0)
             return r;
-    } while (accept(scanner, ','));
+    } while (scan_accept(scanner, ','));
     return 0;
 }
 
@@ -352,20 +352,20 @@ static int parse_disks(struct scanner *scanner, struct layout *layout)
 {
     size_t len;
 
-    if (accept_word(scanner, "all")) {
+    if (scan_accept_word(scanner, "all")) {
         layout->disks = DISKS_ALL;
         return 0;
     }
-    if (!accept_word(scanner, "pool"))
-        return peek(scanner) == 'd' ? parse_disk_list(scanner, layout)
-                                    : fail_expected(scanner, "disks: d0,d2-d5, pool:NAME or all");
-    if (expect(scanner, ':') < 0)
+    if (!scan_accept_word(scanner, "pool"))
+        return scan_peek(scanner) == 'd' ? parse_disk_list(scanner, layout)
+                                         : scan_fail_expected(scanner, "disks: d0,d2-d5, pool:NAME or all");
+    if (scan_expect(scanner, ':') < 0)
         return -EINVAL;
-    len = word_len(scanner);
+    len = scan_word_len(scanner);
     if (len == 0)
-        return fail_expected(scanner, "the name of a pool");
+        return scan_fail_expected(scanner, "the name of a pool");
     if (len >= sizeof layout->pool)
-        return fail(scanner, -E2BIG, scanner->at, "a pool's name has at most %zu bytes", sizeof layout->pool - 1);
+        return scan_fail(scanner, -E2BIG, scanner->at, "a pool's name has at most %zu bytes", sizeof layout->pool - 1);
     memcpy(layout->pool, scanner->text + scanner->at, len);
     scanner->at += len;
     layout->disks = DISKS_POOL;
@@ -376,12 +376,12 @@ static int parse_tail(struct scanner *scanner, struct layout *layout)
 {
     int r = 0;
 
-    if (accept_word(scanner, "disp"))
-        r = parse_size(scanner, &layout->disp);
-    if (r == 0 && accept_word(scanner, "on"))
+    if (scan_accept_word(scanner, "disp"))
+        r = scan_size(scanner, &layout->disp);
+    if (r == 0 && scan_accept_word(scanner, "on"))
         r = parse_disks(scanner, layout);
-    if (r == 0 && !at_end(scanner))
-        r = fail_expected(scanner, layout->disks != DISKS_ANY ? "nothing more" : "disp, on or nothing more");
+    if (r == 0 && !scan_at_end(scanner))
+        r = scan_fail_expected(scanner, layout->disks != DISKS_ANY ? "nothing more" : "disp, on or nothing more");
     return r;
 }
 
@@ -389,38 +389,38 @@ static int parse_layout(struct scanner *scanner, uint32_t n_disks, struct layout
 {
     struct element_spec *elements = NULL;
     size_t start;
-    int r = check_text(scanner);
+    int r = scan_check_text(scanner);
 
     if (r < 0)
         return r;
-    skip_blanks(scanner);
+    scan_blanks(scanner);
     start = scanner->at;
-    r = accept(scanner, '{') ? parse_elements(scanner, layout, &elements) : parse_named(scanner, layout);
+    r = scan_accept(scanner, '{') ? falls_parse_elements(scanner, layout, &elements) : parse_named(scanner, layout);
     if (r == 0)
         r = parse_tail(scanner, layout);
     if (r < 0)
         return r;
     if (layout->n == 0)
         layout->n = layout->disks == DISKS_LIST ? layout->n_disks : n_disks;
-    return layout->kind == LAYOUT_FALLS ? build_falls(scanner, layout, elements, start)
+    return layout->kind == LAYOUT_FALLS ? falls_build_pattern(scanner, layout, elements, start)
                                         : build_named(scanner, layout, start);
 }
 
 int layout_parse(const char *text, size_t len, uint32_t n_disks, struct layout **ret_layout,
                  struct layout_error *ret_error)
 {
-    cleanup(scanner_done) struct scanner scanner = { .text = text, .len = len, .error = ret_error };
+    cleanup(scan_done) struct scanner scanner = { .text = text, .len = len, .error = ret_error };
     cleanup(layout_freep) struct layout *layout = calloc(1, sizeof *layout);
     int r;
 
     if (layout == NULL)
-        return out_of_memory(&scanner);
+        return scan_out_of_memory(&scanner);
     r = parse_layout(&scanner, n_disks, layout);
     if (r < 0)
         return r;
     layout->text = malloc(len + 1);
     if (layout->text == NULL)
-        return out_of_memory(&scanner);
+        return scan_out_of_memory(&scanner);
     memcpy(layout->text, text, len);
     layout->text[len] = 0;
     *ret_layout = steal(layout);

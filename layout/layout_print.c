@@ -91,23 +91,25 @@ static void print_falls(FILE *out, const struct layout *layout)
     fputc('}', out);
 }
 
-static void print_size(FILE *out, uint64_t size)
+void layout_print_size(FILE *out, uint64_t size)
 {
-    static const char suffix[] = "\0KMGT";
-    unsigned power = 0;
+    static const char suffix[] = "KMGT";
+    size_t power = 0;
 
-    while (size != 0 && size % 1024 == 0 && power < 4) {
+    while (size != 0 && size % 1024 == 0 && power < sizeof suffix - 1) {
         size /= 1024;
         power++;
     }
-    fprintf(out, power > 0 ? "%" PRIu64 "%c" : "%" PRIu64, size, suffix[power]);
+    fprintf(out, "%" PRIu64, size);
+    if (power > 0)
+        fputc(suffix[power - 1], out);
 }
 
 /* Only kinds whose number of elements is left to the volume have no pattern. */
 static void print_open_kind(FILE *out, const struct layout *layout)
 {
     fputs(layout->kind == LAYOUT_TWOD ? "twod(" : "stripe(", out);
-    print_size(out, layout->unit);
+    layout_print_size(out, layout->unit);
     if (layout->kind == LAYOUT_TWOD)
         fprintf(out, ",%" PRIu64 ",%" PRIu64, layout->groups, layout->factor);
     fputc(')', out);

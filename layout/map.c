@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "layout/map.h"
 
-int map(const struct pattern *pattern, uint64_t file_off, struct place *ret_place)
+int pattern_map(const struct pattern *pattern, uint64_t file_off, struct place *ret_place)
 {
     struct cover_path path;
     uint64_t inside;
@@ -17,7 +17,7 @@ int map(const struct pattern *pattern, uint64_t file_off, struct place *ret_plac
     return 0;
 }
 
-int unmap(const struct pattern *pattern, uint32_t element, uint64_t sub_off, uint64_t *ret_file_off)
+int pattern_unmap(const struct pattern *pattern, uint32_t element, uint64_t sub_off, uint64_t *ret_file_off)
 {
     const struct nest *nest = pattern_element(pattern, element);
     uint64_t file_off;
@@ -33,18 +33,18 @@ int unmap(const struct pattern *pattern, uint32_t element, uint64_t sub_off, uin
     return 0;
 }
 
-int map_between(const struct pattern *from, uint32_t element, uint64_t sub_off, const struct pattern *to,
-                struct place *ret_place)
+int pattern_map_between(const struct pattern *from, uint32_t element, uint64_t sub_off, const struct pattern *to,
+                        struct place *ret_place)
 {
     uint64_t file_off;
-    int r = unmap(from, element, sub_off, &file_off);
+    int r = pattern_unmap(from, element, sub_off, &file_off);
 
-    return r < 0 ? r : map(to, file_off, ret_place);
+    return r < 0 ? r : pattern_map(to, file_off, ret_place);
 }
 
 int runs_init(struct runs *runs, const struct pattern *pattern, uint64_t file_off, uint64_t len)
 {
-    if (file_off > FALLS_LIMIT || len > FALLS_LIMIT - file_off)
+    if (file_off > FALLS_LIMIT || len > FALLS_LIMIT - file_off + 1)
         return -EOVERFLOW;
     runs->pattern = pattern;
     runs->file_off = file_off;

@@ -26,14 +26,14 @@ struct runs {
 };
 
 /* -EOVERFLOW past FALLS_LIMIT. */
-int map(const struct pattern *pattern, uint64_t file_off, struct place *ret_place);
+int pattern_map(const struct pattern *pattern, uint64_t file_off, struct place *ret_place);
 
 /* -ENOENT no such element, -ERANGE the element ends before sub_off, -EOVERFLOW the byte lies past FALLS_LIMIT. */
-int unmap(const struct pattern *pattern, uint32_t element, uint64_t sub_off, uint64_t *ret_file_off);
+int pattern_unmap(const struct pattern *pattern, uint32_t element, uint64_t sub_off, uint64_t *ret_file_off);
 
 /* The byte of another partition of the same file that is byte sub_off of this element of this one. */
-int map_between(const struct pattern *from, uint32_t element, uint64_t sub_off, const struct pattern *to,
-                struct place *ret_place);
+int pattern_map_between(const struct pattern *from, uint32_t element, uint64_t sub_off, const struct pattern *to,
+                        struct place *ret_place);
 
 /* The runs of [file_off, file_off + len); -EOVERFLOW past FALLS_LIMIT. */
 int runs_init(struct runs *runs, const struct pattern *pattern, uint64_t file_off, uint64_t len);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "layout/overlap.h"
 
+#include <string.h>
+
+#define COUNT_WORK (1u << 22) /* a fraction of a second */
+
 /* Every piece is described in three spaces at once: the file, and the own bytes of a and of b. */
 enum space { IN_FILE, IN_A, IN_B, N_SPACES };
 
@@ -12,8 +16,13 @@ struct piece {
     struct piece *inner, *next;
 };
 
-struct pieces {
+/* What has been found so far: how much, in how many runs, where it starts and ends. The pieces themselves are kept only
+ * where somebody will describe them; to count them takes no memory. */
+struct found {
+    bool keep;
     struct piece *first, *last;
+    uint64_t bytes, runs;
+    uint64_t start[N_SPACES], end[N_SPACES];
 };
 
 /* What is left of one of the two sets on the way down: some members of it, or a block selected whole. */
@@ -74,33 +83,73 @@ static struct side one_block(const struct side *side, uint64_t block)
                           .rank = side->rank + node->before + block * node->block };
 }
 
-static void append(struct pieces *pieces, struct piece *piece)
+static bool goes_on(const uint64_t end[N_SPACES], const uint64_t start[N_SPACES])
 {
-    if (pieces->last != NULL)
-        pieces->last->next = piece;
-    else
-        pieces->first = piece;
-    pieces->last = piece;
+    return end[IN_A] == start[IN_A] && end[IN_B] == start[IN_B];
 }
 
-static struct piece *piece_new(struct meeting *m, struct pieces *out)
+/* One repetition has been found; n of them, so far apart, are added. */
+static void add_repeated(struct found *found, const struct found *one, uint64_t n, const uint64_t step[N_SPACES])
 {
-    struct piece *piece = draft_alloc(m->draft, sizeof *piece);
+    uint64_t second[N_SPACES];
 
-    if (piece == NULL || ++m->draft->n_parts > DRAFT_MAX_PARTS) {
-        if (piece != NULL)
-            m->draft->error = -E2BIG;
-        return NULL;
+    for (unsigned space = 0; space < N_SPACES; space++)
+        second[space] = one->start[space] + step[space];
+    found->runs += n * one->runs - (goes_on(one->end, second) ? n - 1 : 0);
+    if (found->bytes == 0)
+        memcpy(found->start, one->start, sizeof found->start);
+    else if (goes_on(found->end, one->start))
+        found->runs--;
+    found->bytes += n * one->bytes;
+    for (unsigned space = 0; space < N_SPACES; space++)
+        found->end[space] = one->end[space] + (n - 1) * step[space];
+}
+
+static void keep_piece(struct draft *draft, struct found *found, const struct piece *piece)
+{
+    struct piece *kept = draft_alloc(draft, sizeof *kept);
+
+    if (kept == NULL)
+        return;
+    if (++draft->n_parts > DRAFT_MAX_PARTS) {
+        draft->error = -E2BIG;
+        return;
     }
-    *piece = (struct piece){ .at = { m->lo, side_rank(&m->side[0], m->lo), side_rank(&m->side[1], m->lo) }, .n = 1 };
-    append(out, piece);
-    return piece;
+    *kept = *piece;
+    if (found->last != NULL)
+        found->last->next = kept;
+    else
+        found->first = kept;
+    found->last = kept;
 }
 
-static void meet(struct meeting m, struct pieces *out);
+static struct piece piece_at(const struct meeting *m)
+{
+    return (struct piece){ .at = { m->lo, side_rank(&m->side[0], m->lo), side_rank(&m->side[1], m->lo) },
+                           .len = m->hi - m->lo,
+                           .n = 1 };
+}
+
+/* The whole window is common. */
+static void meet_whole(const struct meeting *m, struct found *found)
+{
+    static const uint64_t no_step[N_SPACES] = { 0 };
+    struct piece piece = piece_at(m);
+    struct found one = { .bytes = piece.len, .runs = 1 };
+
+    for (unsigned space = 0; space < N_SPACES; space++) {
+        one.start[space] = piece.at[space];
+        one.end[space] = piece.at[space] + piece.len;
+    }
+    add_repeated(found, &one, 1, no_step);
+    if (found->keep)
+        keep_piece(m->draft, found, &piece);
+}
+
+static void meet(struct meeting m, struct found *found);
 
 /* Several members on one side: each in its turn. */
-static void meet_members(const struct meeting *m, unsigned which, struct pieces *out)
+static void meet_members(const struct meeting *m, unsigned which, struct found *found)
 {
     const struct side *side = &m->side[which];
     uint64_t lo = m->lo > side->file_off ? m->lo - side->file_off : 0;
@@ -112,11 +161,11 @@ static void meet_members(const struct meeting *m, unsigned which, struct pieces 
         one.side[which] = one_member(side, i);
         if (family_off(&one.side[which]) >= m->hi)
             break;
-        meet(one, out);
+        meet(one, found);
     }
 }
 
-static void meet_block(const struct meeting *m, unsigned which, uint64_t block, struct pieces *out)
+static void meet_block(const struct meeting *m, unsigned which, uint64_t block, struct found *found)
 {
     struct meeting one = *m;
     const struct nest_node *node = member(&m->side[which]);
@@ -124,7 +173,7 @@ static void meet_block(const struct meeting *m, unsigned which, uint64_t block, 
     one.side[which] = one_block(&m->side[which], block);
     one.lo = MAX(m->lo, one.side[which].file_off);
     one.hi = MIN(m->hi, one.side[which].file_off + falls_len(&node->f));
-    meet(one, out);
+    meet(one, found);
 }
 
 /* Blocks of a family that lie in the window, or reach into it. */
@@ -140,12 +189,12 @@ static struct blocks blocks_in(const struct meeting *m, unsigned which)
     return (struct blocks){ (m->lo - off) / node->f.s, (m->hi - 1 - off) / node->f.s };
 }
 
-static void meet_blocks(const struct meeting *m, unsigned which, struct pieces *out)
+static void meet_blocks(const struct meeting *m, unsigned which, struct found *found)
 {
     struct blocks blocks = blocks_in(m, which);
 
     for (uint64_t i = blocks.first; i <= blocks.last && m->draft->error == 0; i++)
-        meet_block(m, which, i, out);
+        meet_block(m, which, i, found);
 }
 
 static uint64_t mul_mod(uint64_t a, uint64_t b, uint64_t mod)
@@ -249,45 +298,45 @@ static size_t find_encounters(const struct encounters *e, struct encounter *foun
     return n;
 }
 
-static void meet_encounters(const struct meeting *m, const struct encounters *e, struct pieces *out)
+static void meet_encounters(const struct meeting *m, const struct encounters *e, struct found *found)
 {
     struct blocks in_a = blocks_in(m, 0), in_b = blocks_in(m, 1);
-    struct encounter *found = NULL;
+    struct encounter *meets = NULL;
     size_t n = 0;
 
     if (draft_work(m->draft, n_distances(e)))
-        found = draft_alloc(m->draft, n_distances(e) * 3 * sizeof found[0]);
-    if (found != NULL)
-        n = find_encounters(e, found);
+        meets = draft_alloc(m->draft, n_distances(e) * 3 * sizeof meets[0]);
+    if (meets != NULL)
+        n = find_encounters(e, meets);
 
     for (size_t i = 0; i < n && m->draft->error == 0; i++) {
         struct meeting one = *m;
         const struct nest_node *b = member(&m->side[1]);
 
-        one.side[1] = one_block(&m->side[1], in_b.first + found[i].b);
+        one.side[1] = one_block(&m->side[1], in_b.first + meets[i].b);
         one.lo = MAX(m->lo, one.side[1].file_off);
         one.hi = MIN(m->hi, one.side[1].file_off + falls_len(&b->f));
-        meet_block(&one, 0, in_a.first + found[i].a, out);
+        meet_block(&one, 0, in_a.first + meets[i].a, found);
     }
 }
 
 /* The window holds less than two periods: block by block of the family with the longer stride, or pair by pair where
  * few blocks meet. */
-static void meet_apart(const struct meeting *m, struct pieces *out)
+static void meet_apart(const struct meeting *m, struct found *found)
 {
     unsigned longer;
     struct encounters e;
 
     if (is_whole(&m->side[0]) || is_whole(&m->side[1])) {
-        meet_blocks(m, is_whole(&m->side[0]), out);
+        meet_blocks(m, is_whole(&m->side[0]), found);
         return;
     }
     longer = member(&m->side[1])->f.s > member(&m->side[0])->f.s;
     e = encounters_of(m);
     if (n_distances(&e) < MIN(e.n_a, e.n_b))
-        meet_encounters(m, &e, out);
+        meet_encounters(m, &e, found);
     else
-        meet_blocks(m, longer, out);
+        meet_blocks(m, longer, found);
 }
 
 static uint64_t common_period(const struct meeting *m)
@@ -301,34 +350,34 @@ static uint64_t common_period(const struct meeting *m)
 }
 
 /* One period stands for all of them. */
-static void meet_periods(const struct meeting *m, uint64_t period, struct pieces *out)
+static void meet_periods(const struct meeting *m, uint64_t period, struct found *found)
 {
     struct meeting one = *m, rest = *m;
-    struct pieces inner = { 0 };
-    uint64_t n = (m->hi - m->lo) / period;
+    struct found inner = { .keep = found->keep };
 
     one.hi = m->lo + period;
     meet(one, &inner);
-    if (inner.first != NULL && m->draft->error == 0) {
-        struct piece *piece = piece_new(&one, out);
+    if (inner.bytes > 0 && m->draft->error == 0) {
+        struct piece piece = piece_at(&one);
 
-        if (piece == NULL)
-            return;
-        piece->n = n;
-        piece->inner = inner.first;
-        piece->step[IN_FILE] = period;
-        piece->step[IN_A] = side_rank(&m->side[0], one.hi) - piece->at[IN_A];
-        piece->step[IN_B] = side_rank(&m->side[1], one.hi) - piece->at[IN_B];
+        piece.n = (m->hi - m->lo) / period;
+        piece.inner = inner.first;
+        piece.step[IN_FILE] = period;
+        piece.step[IN_A] = side_rank(&m->side[0], one.hi) - piece.at[IN_A];
+        piece.step[IN_B] = side_rank(&m->side[1], one.hi) - piece.at[IN_B];
         for (struct piece *p = inner.first; p != NULL; p = p->next)
             for (unsigned space = 0; space < N_SPACES; space++)
-                p->at[space] -= piece->at[space];
+                p->at[space] -= piece.at[space];
+        add_repeated(found, &inner, piece.n, piece.step);
+        if (found->keep)
+            keep_piece(m->draft, found, &piece);
     }
-    rest.lo = m->lo + n * period;
-    meet(rest, out);
+    rest.lo = m->lo + (m->hi - m->lo) / period * period;
+    meet(rest, found);
 }
 
-/* Appends what both sides select of [lo, hi), positions absolute. */
-static void meet(struct meeting m, struct pieces *out)
+/* Adds what both sides select of [lo, hi), positions absolute. */
+static void meet(struct meeting m, struct found *found)
 {
     uint64_t period;
 
@@ -341,7 +390,7 @@ static void meet(struct meeting m, struct pieces *out)
         if (is_whole(side))
             continue;
         if (side->count > 1) {
-            meet_members(&m, which, out);
+            meet_members(&m, which, found);
             return;
         }
         m.lo = MAX(m.lo, family_off(side));
@@ -350,22 +399,19 @@ static void meet(struct meeting m, struct pieces *out)
             return;
         blocks = blocks_in(&m, which);
         if (blocks.first == blocks.last) {
-            meet_block(&m, which, blocks.first, out);
+            meet_block(&m, which, blocks.first, found);
             return;
         }
     }
     if (is_whole(&m.side[0]) && is_whole(&m.side[1])) {
-        struct piece *piece = piece_new(&m, out);
-
-        if (piece != NULL)
-            piece->len = m.hi - m.lo;
+        meet_whole(&m, found);
         return;
     }
     period = common_period(&m);
     if (period > 0 && (m.hi - m.lo) / period > 1)
-        meet_periods(&m, period, out);
+        meet_periods(&m, period, found);
     else
-        meet_apart(&m, out);
+        meet_apart(&m, found);
 }
 
 /* The pieces as parts of one space, from origin on. */
@@ -383,42 +429,13 @@ static struct part *project(struct draft *draft, const struct piece *first, enum
     return parts_tidy(draft, out.first);
 }
 
-/* A stretch of pieces: how many runs, where it starts and ends in the two sets. */
-struct stretch {
-    uint64_t runs;
-    uint64_t start[N_SPACES], end[N_SPACES];
-};
-
-static bool goes_on(const uint64_t end[N_SPACES], const uint64_t start[N_SPACES])
+static struct meeting meeting_of(struct draft *draft, const struct nest *a, const struct nest *b, uint64_t lo,
+                                 uint64_t period)
 {
-    return end[IN_A] == start[IN_A] && end[IN_B] == start[IN_B];
-}
-
-static struct stretch count_runs(const struct piece *first)
-{
-    struct stretch all = { 0 };
-
-    for (const struct piece *p = first; p != NULL; p = p->next) {
-        struct stretch one = { .runs = 1, .end = { p->len, p->len, p->len } };
-        uint64_t second[N_SPACES];
-
-        if (p->inner != NULL)
-            one = count_runs(p->inner);
-        for (unsigned space = 0; space < N_SPACES; space++)
-            second[space] = one.start[space] + p->step[space];
-        one.runs = p->n * one.runs - (goes_on(one.end, second) ? p->n - 1 : 0);
-        for (unsigned space = 0; space < N_SPACES; space++) {
-            one.start[space] += p->at[space];
-            one.end[space] += p->at[space] + (p->n - 1) * p->step[space];
-        }
-        all.runs += one.runs - (p != first && goes_on(all.end, one.start) ? 1 : 0);
-        for (unsigned space = 0; space < N_SPACES; space++) {
-            if (p == first)
-                all.start[space] = one.start[space];
-            all.end[space] = one.end[space];
-        }
-    }
-    return all;
+    return (struct meeting){ .draft = draft,
+                             .side = { { .nest = a, .count = a->n_top }, { .nest = b, .count = b->n_top } },
+                             .lo = lo,
+                             .hi = lo + period };
 }
 
 int overlap_of_nests(const struct nest *a, const struct nest *b, uint64_t lo, uint64_t period,
@@ -426,22 +443,20 @@ int overlap_of_nests(const struct nest *a, const struct nest *b, uint64_t lo, ui
 {
     cleanup(draft_done) struct draft draft = { 0 };
     cleanup(overlap_done) struct overlap overlap = { .lo = lo, .period = period };
-    struct meeting m = { .draft = &draft, .lo = lo, .hi = lo + period };
-    struct pieces pieces = { 0 };
+    struct found found = { .keep = true };
     struct part *common, *on_a, *on_b;
     uint64_t rank_a = nest_rank(a, lo), rank_b = nest_rank(b, lo);
     int r;
 
-    m.side[0] = (struct side){ .nest = a, .count = a->n_top };
-    m.side[1] = (struct side){ .nest = b, .count = b->n_top };
     if (a->n_top > 0 && b->n_top > 0)
-        meet(m, &pieces);
+        meet(meeting_of(&draft, a, b, lo, period), &found);
     overlap.size_a = nest_rank(a, lo + period) - rank_a;
     overlap.size_b = nest_rank(b, lo + period) - rank_b;
-    overlap.runs = count_runs(pieces.first).runs;
-    common = project(&draft, pieces.first, IN_FILE, lo);
-    on_a = project(&draft, pieces.first, IN_A, rank_a);
-    on_b = project(&draft, pieces.first, IN_B, rank_b);
+    overlap.size = found.bytes;
+    overlap.runs = found.runs;
+    common = project(&draft, found.first, IN_FILE, lo);
+    on_a = project(&draft, found.first, IN_A, rank_a);
+    on_b = project(&draft, found.first, IN_B, rank_b);
     r = draft.error != 0 ? draft.error : nest_new(common, &overlap.common);
     if (r == 0)
         r = nest_new(on_a, &overlap.on_a);
@@ -449,9 +464,19 @@ int overlap_of_nests(const struct nest *a, const struct nest *b, uint64_t lo, ui
         r = nest_new(on_b, &overlap.on_b);
     if (r < 0)
         return r;
-    overlap.size = overlap.common->size;
     *ret_overlap = overlap;
     overlap.common = overlap.on_a = overlap.on_b = NULL;
+    return 0;
+}
+
+int overlap_period(const struct pattern *a, const struct pattern *b, uint64_t *ret_lo, uint64_t *ret_period)
+{
+    uint64_t lo = MAX(a->disp, b->disp), period;
+
+    if (lcm_overflows(a->size, b->size, &period) || period > FALLS_LIMIT - lo)
+        return -EOVERFLOW;
+    *ret_lo = lo;
+    *ret_period = period;
     return 0;
 }
 
@@ -459,13 +484,28 @@ int overlap_of_elements(const struct pattern *a, uint32_t i, const struct patter
                         struct overlap *ret_overlap)
 {
     const struct nest *in_a = pattern_element(a, i), *in_b = pattern_element(b, j);
-    uint64_t lo = MAX(a->disp, b->disp), period;
+    uint64_t lo, period;
+    int r;
 
     if (in_a == NULL || in_b == NULL)
         return -ENOENT;
-    if (lcm_overflows(a->size, b->size, &period) || period > FALLS_LIMIT - lo)
-        return -EOVERFLOW;
-    return overlap_of_nests(in_a, in_b, lo, period, ret_overlap);
+    r = overlap_period(a, b, &lo, &period);
+    return r < 0 ? r : overlap_of_nests(in_a, in_b, lo, period, ret_overlap);
+}
+
+int overlap_count(const struct nest *a, const struct nest *b, uint64_t lo, uint64_t period, uint64_t *ret_size,
+                  uint64_t *ret_runs)
+{
+    cleanup(draft_done) struct draft draft = { .more_work = COUNT_WORK };
+    struct found found = { 0 };
+
+    if (a->n_top > 0 && b->n_top > 0)
+        meet(meeting_of(&draft, a, b, lo, period), &found);
+    if (draft.error != 0)
+        return draft.error;
+    *ret_size = found.bytes;
+    *ret_runs = found.runs;
+    return 0;
 }
 
 void overlap_done(struct overlap *overlap)

@@ -25,8 +25,16 @@ struct overlap {
 int overlap_of_nests(const struct nest *a, const struct nest *b, uint64_t lo, uint64_t period,
                      struct overlap *ret_overlap);
 
+/* How many bytes, in how many runs, without a description of them: cheaper, and pieces too many to be written down can
+ * still be counted, up to some millions. */
+int overlap_count(const struct nest *a, const struct nest *b, uint64_t lo, uint64_t period, uint64_t *ret_size,
+                  uint64_t *ret_runs);
+
+/* One common period of two patterns, from the later displacement on. -EOVERFLOW when it reaches past FALLS_LIMIT. */
+int overlap_period(const struct pattern *a, const struct pattern *b, uint64_t *ret_lo, uint64_t *ret_period);
+
 /* Of element i of a and element j of b, over one common period from the later displacement on. Also -ENOENT no such
- * element, -EOVERFLOW the common period reaches past FALLS_LIMIT. */
+ * element, and what overlap_period returns. */
 int overlap_of_elements(const struct pattern *a, uint32_t i, const struct pattern *b, uint32_t j,
                         struct overlap *ret_overlap);
 

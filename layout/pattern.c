@@ -32,25 +32,42 @@ static struct part *all_parts(struct draft *draft, struct part *const element[],
     return all.first;
 }
 
-/* A sweep need not stop at the first fault: an overlap within one member is met before the members around it are. So
- * what lies before the fault is swept again, until that is clean. */
-static int first_fault(struct draft *draft, const struct part *all, struct fault fault, struct pattern_error *error)
+/* 0 when nothing is wrong with the bytes before end, -ERANGE and one of the faults when something is. */
+static int prefix_fault(const struct part *all, uint64_t end, struct fault *ret_fault)
 {
-    for (;;) {
+    cleanup(draft_done) struct draft draft = { 0 };
+
+    parts_sweep_cover(&draft, parts_cut(&draft, all, 0, end), end, ret_fault);
+    return draft.error;
+}
+
+/* A sweep need not stop at the first fault: an overlap within one member is met before the members around it are. So
+ * the end of what is right is searched for; that all before a byte is right holds up to the first fault and no further.
+ * Where a prefix is too irregular to be swept, the fault known best stands: it is one, if not the first. */
+static int first_fault(const struct part *all, struct fault fault, struct pattern_error *error)
+{
+    uint64_t right = 0, end = fault.byte;
+    int r = 0;
+
+    while (right < fault.byte) {
         struct fault earlier;
 
-        *error = (struct pattern_error){ .fault = fault.gap ? PATTERN_GAP : PATTERN_OVERLAP,
-                                         .byte = fault.byte,
-                                         .origin = { MIN(fault.origin[0], fault.origin[1]),
-                                                     MAX(fault.origin[0], fault.origin[1]) } };
-        draft->error = 0;
-        draft->work = 0;
-        parts_sweep_cover(draft, parts_cut(draft, all, 0, fault.byte), fault.byte, &earlier);
-        if (draft->error != -ERANGE)
+        r = prefix_fault(all, end, &earlier);
+        if (r == 0)
+            right = end;
+        else if (r == -ERANGE)
+            fault = earlier;
+        else
             break;
-        fault = earlier;
+        end = right + (fault.byte - right + 1) / 2;
     }
-    return draft->error == -ENOMEM ? -ENOMEM : -ERANGE;
+    if (r == -ENOMEM)
+        return -ENOMEM;
+    *error = (struct pattern_error){ .fault = fault.gap ? PATTERN_GAP : PATTERN_OVERLAP,
+                                     .byte = fault.byte,
+                                     .origin = { MIN(fault.origin[0], fault.origin[1]),
+                                                 MAX(fault.origin[0], fault.origin[1]) } };
+    return -ERANGE;
 }
 
 /* The union of all elements, swept, or what keeps it from being a partition of [0, size). */
@@ -66,7 +83,7 @@ static int prove(struct draft *draft, const struct part *all, uint64_t size, str
         error->fault = PATTERN_IRREGULAR;
     if (draft->error != -ERANGE)
         return draft->error;
-    r = first_fault(draft, all, fault, error);
+    r = first_fault(all, fault, error);
     if (error->fault == PATTERN_GAP && parts_next(all, error->byte, &error->next, &after))
         error->origin[0] = after->origin;
     return r;
@@ -131,10 +148,6 @@ int pattern_new(struct draft *draft, struct part *const element[], uint32_t n_el
         r = element_init(draft, element[i], pattern, &pattern->element[i], ret_error);
         if (r == 0)
             pattern->n_nodes += pattern->element[i].once->n_nodes;
-    }
-    if (r == 0 && pattern->n_nodes > FALLS_MAX_NODES) {
-        ret_error->fault = PATTERN_TOO_MANY_NODES;
-        r = -E2BIG;
     }
     if (r == 0)
         r = nest_new(disp > 0 ? &header : NULL, &pattern->header);

@@ -37,7 +37,6 @@ enum pattern_fault {
     PATTERN_GAP,       /* byte is in none; the next that is, next, is in FALLS origin[0] */
     PATTERN_IRREGULAR, /* the members interleave with no period short enough to put them in order */
     PATTERN_TOO_DEEP,
-    PATTERN_TOO_MANY_NODES,
     PATTERN_TOO_LONG, /* displacement and period reach past FALLS_LIMIT */
     PATTERN_EMPTY,
 };

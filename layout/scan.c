@@ -4,13 +4,13 @@
 #include <stdarg.h>
 #include <string.h>
 
-void scanner_done(struct scanner *scanner)
+void scan_done(struct scanner *scanner)
 {
     draft_done(&scanner->draft);
     free(scanner->origin_at);
 }
 
-int fail(struct scanner *scanner, int r, size_t at, const char *fmt, ...)
+int scan_fail(struct scanner *scanner, int r, size_t at, const char *fmt, ...)
 {
     struct layout_error *error = scanner->error;
     size_t line = 1, start = 0;
@@ -29,12 +29,12 @@ int fail(struct scanner *scanner, int r, size_t at, const char *fmt, ...)
     return r;
 }
 
-int out_of_memory(struct scanner *scanner)
+int scan_out_of_memory(struct scanner *scanner)
 {
-    return fail(scanner, -ENOMEM, scanner->at, "out of memory");
+    return scan_fail(scanner, -ENOMEM, scanner->at, "out of memory");
 }
 
-void skip_blanks(struct scanner *scanner)
+void scan_blanks(struct scanner *scanner)
 {
     bool comment = false;
 
@@ -50,36 +50,38 @@ void skip_blanks(struct scanner *scanner)
     }
 }
 
-char peek(struct scanner *scanner)
+char scan_peek(struct scanner *scanner)
 {
-    skip_blanks(scanner);
+    scan_blanks(scanner);
     return scanner->at < scanner->len ? scanner->text[scanner->at] : 0;
 }
 
-bool accept(struct scanner *scanner, char c)
+bool scan_accept(struct scanner *scanner, char c)
 {
-    if (peek(scanner) != c || scanner->at == scanner->len)
+    if (scan_peek(scanner) != c || scanner->at == scanner->len)
         return false;
     scanner->at++;
     return true;
 }
 
-int fail_expected(struct scanner *scanner, const char *what)
+int scan_fail_expected(struct scanner *scanner, const char *what)
 {
-    unsigned char c = (unsigned char) peek(scanner);
+    unsigned char c = (unsigned char) scan_peek(scanner);
+    int len = (int) MIN(scan_word_len(scanner), 20);
 
     if (scanner->at == scanner->len)
-        return fail(scanner, -EINVAL, scanner->at, "expected %s, found the end", what);
+        return scan_fail(scanner, -EINVAL, scanner->at, "expected %s, found the end", what);
     if (c > ' ' && c < 0x7f)
-        return fail(scanner, -EINVAL, scanner->at, "expected %s, found '%c'", what, c);
-    return fail(scanner, -EINVAL, scanner->at, "expected %s, found byte 0x%02x", what, c);
+        return scan_fail(scanner, -EINVAL, scanner->at, "expected %s, found '%.*s'", what, MAX(len, 1),
+                         scanner->text + scanner->at);
+    return scan_fail(scanner, -EINVAL, scanner->at, "expected %s, found byte 0x%02x", what, c);
 }
 
-int expect(struct scanner *scanner, char c)
+int scan_expect(struct scanner *scanner, char c)
 {
     char what[] = { '\'', c, '\'', 0 };
 
-    return accept(scanner, c) ? 0 : fail_expected(scanner, what);
+    return scan_accept(scanner, c) ? 0 : scan_fail_expected(scanner, what);
 }
 
 static bool is_digit(char c)
@@ -92,19 +94,19 @@ static bool is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '-' || c == '.';
 }
 
-size_t word_len(struct scanner *scanner)
+size_t scan_word_len(struct scanner *scanner)
 {
     size_t end;
 
-    skip_blanks(scanner);
+    scan_blanks(scanner);
     for (end = scanner->at; end < scanner->len && is_word(scanner->text[end]);)
         end++;
     return end - scanner->at;
 }
 
-bool accept_word(struct scanner *scanner, const char *word)
+bool scan_accept_word(struct scanner *scanner, const char *word)
 {
-    size_t len = word_len(scanner);
+    size_t len = scan_word_len(scanner);
 
     if (len != strlen(word) || memcmp(scanner->text + scanner->at, word, len) != 0)
         return false;
@@ -112,18 +114,18 @@ bool accept_word(struct scanner *scanner, const char *word)
     return true;
 }
 
-int parse_size(struct scanner *scanner, uint64_t *ret_size)
+int scan_size(struct scanner *scanner, uint64_t *ret_size)
 {
     static const char suffixes[] = "KMGT";
     uint64_t size = 0, unit = 1;
     size_t start;
-    char c = peek(scanner);
+    char c = scan_peek(scanner);
 
     start = scanner->at;
     if (c == '-')
-        return fail(scanner, -EINVAL, start, "negative number: offsets, sizes and strides count from 0");
+        return scan_fail(scanner, -EINVAL, start, "negative number: offsets, sizes and strides count from 0");
     if (!is_digit(c))
-        return fail_expected(scanner, "a number");
+        return scan_fail_expected(scanner, "a number");
     while (scanner->at < scanner->len && is_digit(scanner->text[scanner->at])) {
         uint64_t digit = (uint64_t) (scanner->text[scanner->at++] - '0');
 
@@ -140,55 +142,70 @@ int parse_size(struct scanner *scanner, uint64_t *ret_size)
             unit = UINT64_C(1) << (10 * (unsigned) (suffix - suffixes + 1));
             scanner->at++;
         } else if (c != 0 && strchr("kmgtPE", c) != NULL) {
-            return fail(scanner, -EINVAL, scanner->at, "'%c' is no size suffix: K, M, G, T are, powers of 1024", c);
+            return scan_fail(scanner, -EINVAL, scanner->at, "'%c' is no size suffix: K, M, G, T are, powers of 1024",
+                             c);
         }
     }
     if (mul_overflows(size, unit, &size) || size > FALLS_LIMIT)
-        return fail(scanner, -EOVERFLOW, start, "number larger than 2^62, the last byte a layout can reach");
+        return scan_fail(scanner, -EOVERFLOW, start, "number larger than 2^62, the last byte a layout can reach");
     *ret_size = size;
     return 0;
 }
 
-int parse_positive(struct scanner *scanner, const char *what, uint64_t *ret_size)
+int scan_positive(struct scanner *scanner, const char *what, uint64_t *ret_size)
 {
     size_t start;
     int r;
 
-    skip_blanks(scanner);
+    scan_blanks(scanner);
     start = scanner->at;
-    r = parse_size(scanner, ret_size);
+    r = scan_size(scanner, ret_size);
     if (r == 0 && *ret_size == 0)
-        return fail(scanner, -EINVAL, start, "%s must be at least 1", what);
+        return scan_fail(scanner, -EINVAL, start, "%s must be at least 1", what);
     return r;
 }
 
-int parse_disk(struct scanner *scanner, uint32_t *ret_disk)
+int scan_disk(struct scanner *scanner, uint32_t *ret_disk)
 {
     size_t start;
     uint64_t number = 0;
 
-    skip_blanks(scanner);
+    scan_blanks(scanner);
     start = scanner->at;
     if (scanner->at + 1 >= scanner->len || scanner->text[scanner->at] != 'd' ||
         !is_digit(scanner->text[scanner->at + 1]))
-        return fail_expected(scanner, "a disk such as d0");
+        return scan_fail_expected(scanner, "a disk such as d0");
     for (scanner->at++; scanner->at < scanner->len && is_digit(scanner->text[scanner->at]); scanner->at++)
         number = MIN(number * 10 + (uint64_t) (scanner->text[scanner->at] - '0'), UINT32_MAX);
     if (number > LAYOUT_MAX_DISK)
-        return fail(scanner, -EINVAL, start, "disk numbers go up to d%d", LAYOUT_MAX_DISK);
+        return scan_fail(scanner, -EINVAL, start, "disk numbers go up to d%d", LAYOUT_MAX_DISK);
     *ret_disk = (uint32_t) number;
     return 0;
 }
 
-int check_text(struct scanner *scanner)
+int scan_check_text(struct scanner *scanner)
 {
     if (scanner->len > FALLS_MAX_TEXT)
-        return fail(scanner, -E2BIG, FALLS_MAX_TEXT, "a layout has at most %u bytes of text", FALLS_MAX_TEXT);
+        return scan_fail(scanner, -E2BIG, FALLS_MAX_TEXT, "a layout has at most %u bytes of text", FALLS_MAX_TEXT);
     return 0;
 }
 
-bool at_end(struct scanner *scanner)
+bool scan_at_end(struct scanner *scanner)
 {
-    skip_blanks(scanner);
+    scan_blanks(scanner);
     return scanner->at == scanner->len;
+}
+
+int layout_parse_size(const char *word, uint64_t *ret_size)
+{
+    struct layout_error error;
+    struct scanner scanner = { .text = word, .len = strlen(word), .error = &error };
+    uint64_t size = 0;
+    int r = scan_size(&scanner, &size);
+
+    if (r == 0 && scanner.at < scanner.len)
+        r = -EINVAL;
+    if (r == 0)
+        *ret_size = size;
+    return r;
 }

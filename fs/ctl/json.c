@@ -2,19 +2,24 @@
 #include "fs/ctl/json.h"
 
 #include "fs/ctl/ctl.h"
+#include "fs/ctl/utf8.h"
 
 static void put_string(FILE *out, const char *s)
 {
     fputc('"', out);
-    for (; *s != 0; s++) {
+    while (*s != 0) {
         unsigned char c = (unsigned char) *s;
+        size_t len = utf8_len(s);
 
         if (c == '"' || c == '\\')
             fprintf(out, "\\%c", c);
         else if (c < ' ')
             fprintf(out, "\\u%04x", c);
+        else if (len == 0)
+            fputs(UTF8_REPLACEMENT, out);
         else
-            fputc(c, out);
+            fwrite(s, 1, len, out);
+        s += MAX(len, 1);
     }
     fputc('"', out);
 }
@@ -72,4 +77,10 @@ void json_string(struct json *json, const char *name, const char *value)
 {
     put_name(json, name);
     put_string(json->out, value);
+}
+
+void json_raw(struct json *json, const char *name, char open, const char *values, char close)
+{
+    put_name(json, name);
+    fprintf(json->out, "%c%s%c", open, values, close);
 }

@@ -22,4 +22,7 @@ void json_u64(struct json *json, const char *name, uint64_t value);
 void json_real(struct json *json, const char *name, double value);
 void json_string(struct json *json, const char *name, const char *value);
 
+/* Values already written as JSON, in brackets. */
+void json_raw(struct json *json, const char *name, char open, const char *values, char close);
+
 #endif

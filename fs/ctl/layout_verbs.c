@@ -6,6 +6,7 @@
 #include "layout/map.h"
 #include "layout/match.h"
 
+#include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,12 +35,37 @@ static enum ctl_status usage_error(const char *verb, const char *why, const char
     return CTL_USAGE;
 }
 
-/* -- words into layouts and numbers -- */
+/* -- what went wrong, for people and for programs -- */
 
-static void report_layout(const struct args *args, const char *text, const struct layout_error *error)
+/* Says why on standard error; with --json also as the whole of the output. */
+PRINTF_LIKE(2, 3)
+static enum ctl_status report(const struct args *args, const char *fmt, ...)
+{
+    char why[512];
+    struct json json;
+    va_list list;
+
+    va_start(list, fmt);
+    vsnprintf(why, sizeof why, fmt, list);
+    va_end(list);
+    fprintf(stderr, "%s\n", why);
+    if (args->as_json) {
+        json_begin(&json, stdout);
+        json_open(&json, "error", '{');
+        json_string(&json, "why", why);
+        json_close(&json, '}');
+        json_end(&json);
+    }
+    return CTL_ERROR;
+}
+
+/* The same for a layout; which is A or B where there are two. */
+static void report_layout(const struct args *args, const char *which, const char *text,
+                          const struct layout_error *error)
 {
     struct json json;
 
+    fputs(which, stderr);
     layout_error_print(stderr, error);
     fputc('\n', stderr);
     if (!args->as_json)
@@ -55,56 +81,45 @@ static void report_layout(const struct args *args, const char *text, const struc
     json_end(&json);
 }
 
-static int read_layout(const struct args *args, const char *text, struct layout **ret_layout)
+/* -- words into layouts and numbers -- */
+
+static int read_layout(const struct args *args, const char *which, const char *text, struct layout **ret_layout)
 {
     struct layout_error error;
     int r = layout_parse(text, strlen(text), args->n_disks, ret_layout, &error);
 
     if (r < 0)
-        report_layout(args, text, &error);
+        report_layout(args, which, text, &error);
     return r;
 }
 
 /* A layout whose elements are known. */
-static int read_pattern(const struct args *args, const char *text, struct layout **ret_layout)
+static int read_pattern(const struct args *args, const char *which, const char *text, struct layout **ret_layout)
 {
     cleanup(layout_freep) struct layout *layout = NULL;
-    struct layout_error error = { .column = 1,
-                                  .why = "this layout has as many elements as the volume has disks: name a number, as "
-                                         "in stripe(64K,4), or the disks, as in 'on d0-d3', or give --disks N" };
-    int r = read_layout(args, text, &layout);
+    int r = read_layout(args, which, text, &layout);
 
     if (r < 0)
         return r;
     if (layout->pattern == NULL) {
-        report_layout(args, text, &error);
+        report(args,
+               "%sthis layout has as many elements as the volume has disks: name a number, as in stripe(64K,4), or "
+               "the disks, as in 'on d0-d3', or give --disks N",
+               which);
         return -EINVAL;
     }
     *ret_layout = steal(layout);
     return 0;
 }
 
-/* int[K|M|G|T|P|E] */
+/* True for what the notation takes as SIZE, however large; too large is then UINT64_MAX, which lies past everything. */
 static bool read_size(const char *word, uint64_t *ret_size)
 {
-    static const char suffixes[] = "KMGTPE";
-    const char *suffix;
-    uint64_t size;
-    char *end;
+    int r = layout_parse_size(word, ret_size);
 
-    if (*word < '0' || *word > '9')
-        return false;
-    errno = 0;
-    size = strtoull(word, &end, 10);
-    if (errno != 0)
-        return false;
-    if (*end != 0) {
-        suffix = strchr(suffixes, *end);
-        if (suffix == NULL || end[1] != 0 || mul_overflows(size, UINT64_C(1) << (10 * (suffix - suffixes + 1)), &size))
-            return false;
-    }
-    *ret_size = size;
-    return true;
+    if (r == -EOVERFLOW)
+        *ret_size = UINT64_MAX;
+    return r == 0 || r == -EOVERFLOW;
 }
 
 static bool read_element(const char *word, uint32_t *ret_element)
@@ -169,7 +184,7 @@ static enum ctl_status verb_check(const struct args *args)
     cleanup(layout_freep) struct layout *layout = NULL;
     struct json json;
 
-    if (read_layout(args, args->word[0], &layout) < 0)
+    if (read_layout(args, "", args->word[0], &layout) < 0)
         return CTL_ERROR;
     if (!args->as_json) {
         layout_print(stdout, layout);
@@ -221,81 +236,112 @@ static void print_row(struct json *json, const struct row *row, const char *orde
         putchar('\n');
 }
 
-/* What became of a list of requests. */
-struct tally {
+/* A list of requests, each answered by a row or by a reason why not. */
+struct answers {
+    struct json json; /* out is NULL without --json */
     int done, failed;
+    char *errors; /* with --json: values of an array */
+    size_t errors_len;
+    struct json errors_json;
 };
 
-static enum ctl_status tally_status(const struct tally *tally)
+static void begin_rows(struct answers *answers, const struct args *args, const char *name)
 {
-    return tally->failed == 0 ? CTL_OK : tally->done > 0 ? CTL_PARTIAL : CTL_ERROR;
-}
-
-static void begin_rows(struct json *json, const struct args *args, const char *name)
-{
-    *json = (struct json){ 0 };
-    if (args->as_json) {
-        json_begin(json, stdout);
-        json_open(json, name, '[');
-    }
-}
-
-static void end_rows(struct json *json)
-{
-    if (json->out == NULL)
+    *answers = (struct answers){ 0 };
+    if (!args->as_json)
         return;
-    json_close(json, ']');
-    json_end(json);
+    json_begin(&answers->json, stdout);
+    json_open(&answers->json, name, '[');
+    answers->errors_json.out = open_memstream(&answers->errors, &answers->errors_len);
+}
+
+static void add_row(struct answers *answers, const struct row *row, const char *order)
+{
+    print_row(&answers->json, row, order);
+    answers->done++;
+}
+
+PRINTF_LIKE(2, 3)
+static void add_failure(struct answers *answers, const char *fmt, ...)
+{
+    char why[256];
+    va_list list;
+
+    va_start(list, fmt);
+    vsnprintf(why, sizeof why, fmt, list);
+    va_end(list);
+    fprintf(stderr, "%s\n", why);
+    if (answers->errors_json.out != NULL)
+        json_string(&answers->errors_json, NULL, why);
+    answers->failed++;
+}
+
+static enum ctl_status end_rows(struct answers *answers)
+{
+    if (answers->json.out != NULL) {
+        json_close(&answers->json, ']');
+        if (answers->errors_json.out != NULL)
+            fclose(answers->errors_json.out);
+        if (answers->failed > 0)
+            json_raw(&answers->json, "errors", '[', answers->errors != NULL ? answers->errors : "", ']');
+        json_end(&answers->json);
+        free(answers->errors);
+    }
+    return answers->failed == 0 ? CTL_OK : answers->done > 0 ? CTL_PARTIAL : CTL_ERROR;
 }
 
 static enum ctl_status verb_map(const struct args *args)
 {
     cleanup(layout_freep) struct layout *layout = NULL;
-    struct tally tally = { 0 };
-    struct json json;
+    struct answers answers;
     uint64_t off;
 
     for (int i = 1; i < args->n; i++)
         if (!read_size(args->word[i], &off))
             return usage_error("map", "not an offset", args->word[i]);
-    if (read_pattern(args, args->word[0], &layout) < 0)
+    if (read_pattern(args, "", args->word[0], &layout) < 0)
         return CTL_ERROR;
-    begin_rows(&json, args, "map");
+    begin_rows(&answers, args, "map");
     for (int i = 1; i < args->n; i++) {
         struct place place;
         struct row row;
 
         (void) read_size(args->word[i], &off);
-        if (map(layout->pattern, off, &place) < 0) {
-            fprintf(stderr, "offset %s lies past 2^62, the last byte a layout can reach\n", args->word[i]);
-            tally.failed++;
+        if (pattern_map(layout->pattern, off, &place) < 0) {
+            add_failure(&answers, "offset %s lies past 2^62, the last byte a layout can reach", args->word[i]);
             continue;
         }
         row = (struct row){ .element = place.element, .file_off = off, .sub_off = place.sub_off };
-        print_row(&json, &row, "oes");
-        tally.done++;
+        add_row(&answers, &row, "oes");
     }
-    end_rows(&json);
-    return tally_status(&tally);
+    return end_rows(&answers);
 }
 
-static void report_unmap(int r, const struct layout *layout, const char *element, const char *sub_off)
+/* Which elements a layout has, for messages about one that it has not. */
+static const char *range_of(const struct layout *layout, char range[static 48])
 {
+    snprintf(range, 48, "0 to %" PRIu32 ", and h, the header", layout->pattern->n_elements - 1);
+    return range;
+}
+
+static void add_unmap_failure(struct answers *answers, int r, const struct layout *layout, const char *element,
+                              const char *sub_off)
+{
+    char range[48];
+
     if (r == -ENOENT)
-        fprintf(stderr, "there is no element %s: this layout has elements 0 to %" PRIu32 ", and h, the header\n",
-                element, layout->pattern->n_elements - 1);
+        add_failure(answers, "there is no element %s: this layout has elements %s", element, range_of(layout, range));
     else if (r == -ERANGE)
-        fprintf(stderr, "element %s has no byte %s: it ends before\n", element, sub_off);
+        add_failure(answers, "element %s has no byte %s: it ends before", element, sub_off);
     else
-        fprintf(stderr, "byte %s of element %s lies past file byte 2^62, the last a layout can reach\n", sub_off,
-                element);
+        add_failure(answers, "byte %s of element %s lies past file byte 2^62, the last a layout can reach", sub_off,
+                    element);
 }
 
 static enum ctl_status verb_unmap(const struct args *args)
 {
     cleanup(layout_freep) struct layout *layout = NULL;
-    struct tally tally = { 0 };
-    struct json json;
+    struct answers answers;
     uint32_t element;
     uint64_t sub_off;
 
@@ -304,31 +350,28 @@ static enum ctl_status verb_unmap(const struct args *args)
     for (int i = 2; i < args->n; i++)
         if (!read_size(args->word[i], &sub_off))
             return usage_error("unmap", "not an offset", args->word[i]);
-    if (read_pattern(args, args->word[0], &layout) < 0)
+    if (read_pattern(args, "", args->word[0], &layout) < 0)
         return CTL_ERROR;
-    begin_rows(&json, args, "unmap");
+    begin_rows(&answers, args, "unmap");
     for (int i = 2; i < args->n; i++) {
         struct row row = { .element = element };
         int r;
 
         (void) read_size(args->word[i], &row.sub_off);
-        r = unmap(layout->pattern, element, row.sub_off, &row.file_off);
+        r = pattern_unmap(layout->pattern, element, row.sub_off, &row.file_off);
         if (r < 0) {
-            report_unmap(r, layout, args->word[1], args->word[i]);
-            tally.failed++;
+            add_unmap_failure(&answers, r, layout, args->word[1], args->word[i]);
             continue;
         }
-        print_row(&json, &row, "eso");
-        tally.done++;
+        add_row(&answers, &row, "eso");
     }
-    end_rows(&json);
-    return tally_status(&tally);
+    return end_rows(&answers);
 }
 
 static enum ctl_status verb_runs(const struct args *args)
 {
     cleanup(layout_freep) struct layout *layout = NULL;
-    struct json json;
+    struct answers answers;
     struct runs runs;
     struct run run;
     uint64_t off, len;
@@ -336,36 +379,30 @@ static enum ctl_status verb_runs(const struct args *args)
     for (int i = 1; i < 3; i++)
         if (!read_size(args->word[i], i == 1 ? &off : &len))
             return usage_error("runs", i == 1 ? "not an offset" : "not a length", args->word[i]);
-    if (read_pattern(args, args->word[0], &layout) < 0)
+    if (read_pattern(args, "", args->word[0], &layout) < 0)
         return CTL_ERROR;
-    if (runs_init(&runs, layout->pattern, off, len) < 0) {
-        fputs("the range reaches past 2^62, the last byte a layout can reach\n", stderr);
-        return CTL_ERROR;
-    }
-    begin_rows(&json, args, "runs");
+    if (runs_init(&runs, layout->pattern, off, len) < 0)
+        return report(args, "the range reaches past 2^62, the last byte a layout can reach");
+    begin_rows(&answers, args, "runs");
     while (!ferror(stdout) && runs_next(&runs, &run)) {
         struct row row = { .element = run.element, .file_off = run.file_off, .sub_off = run.sub_off, .len = run.len };
 
-        print_row(&json, &row, "oesl");
+        add_row(&answers, &row, "oesl");
     }
-    end_rows(&json);
-    return CTL_OK;
+    return end_rows(&answers);
 }
 
 /* -- intersect, match -- */
 
-static const char *overlap_why(int r)
+static enum ctl_status report_overlap(const struct args *args, int r)
 {
-    switch (r) {
-    case -EOVERFLOW:
-        return "the common period of the two layouts reaches past 2^62 bytes: choose sizes with a smaller common multiple";
-    case -E2BIG:
-        return "the two layouts meet in too many different ways to describe: choose sizes with a smaller common multiple";
-    case -ENOENT:
-        return "no such element";
-    default:
-        return strerror(-r);
-    }
+    if (r == -EOVERFLOW)
+        return report(args, "the common period of the two layouts reaches past 2^62 bytes: choose sizes with a smaller "
+                            "common multiple");
+    if (r == -E2BIG)
+        return report(args,
+                      "the two layouts meet in too many different ways: choose sizes with a smaller common multiple");
+    return report(args, "%s", strerror(-r));
 }
 
 static void print_overlap(const struct args *args, const struct overlap *overlap)
@@ -400,19 +437,22 @@ static enum ctl_status verb_intersect(const struct args *args)
 {
     cleanup(layout_freep) struct layout *a = NULL, *b = NULL;
     cleanup(overlap_done) struct overlap overlap = { 0 };
+    char range[48];
     uint32_t i, j;
     int r;
 
     if (!read_element(args->word[1], &i) || !read_element(args->word[3], &j))
         return usage_error("intersect", "not an element (a number from 0, or h)",
                            read_element(args->word[1], &i) ? args->word[3] : args->word[1]);
-    if (read_pattern(args, args->word[0], &a) < 0 || read_pattern(args, args->word[2], &b) < 0)
+    if (read_pattern(args, "A: ", args->word[0], &a) < 0 || read_pattern(args, "B: ", args->word[2], &b) < 0)
         return CTL_ERROR;
+    if (pattern_element(a->pattern, i) == NULL)
+        return report(args, "A has no element %" PRIu32 ": it has elements %s", i, range_of(a, range));
+    if (pattern_element(b->pattern, j) == NULL)
+        return report(args, "B has no element %" PRIu32 ": it has elements %s", j, range_of(b, range));
     r = overlap_of_elements(a->pattern, i, b->pattern, j, &overlap);
-    if (r < 0) {
-        fprintf(stderr, "%s\n", overlap_why(r));
-        return CTL_ERROR;
-    }
+    if (r < 0)
+        return report_overlap(args, r);
     print_overlap(args, &overlap);
     return CTL_OK;
 }
@@ -459,13 +499,11 @@ static enum ctl_status verb_match(const struct args *args)
     cleanup(match_freep) struct match *match = NULL;
     int r;
 
-    if (read_pattern(args, args->word[0], &a) < 0 || read_pattern(args, args->word[1], &b) < 0)
+    if (read_pattern(args, "A: ", args->word[0], &a) < 0 || read_pattern(args, "B: ", args->word[1], &b) < 0)
         return CTL_ERROR;
     r = match_new(a->pattern, b->pattern, &match);
-    if (r < 0) {
-        fprintf(stderr, "%s\n", overlap_why(r));
-        return CTL_ERROR;
-    }
+    if (r < 0)
+        return report_overlap(args, r);
     if (args->as_json)
         print_match_json(match);
     else
@@ -532,12 +570,10 @@ static enum ctl_status verb_show(const struct args *args)
     cleanup(layout_freep) struct layout *layout = NULL;
     cleanup(picture_done) struct picture picture = { 0 };
 
-    if (read_pattern(args, args->word[0], &layout) < 0)
+    if (read_pattern(args, "", args->word[0], &layout) < 0)
         return CTL_ERROR;
-    if (picture_init(&picture, layout) < 0) {
-        fprintf(stderr, "%s\n", strerror(ENOMEM));
-        return CTL_ERROR;
-    }
+    if (picture_init(&picture, layout) < 0)
+        return report(args, "%s", strerror(ENOMEM));
     if (args->as_json)
         print_show_json(layout, &picture);
     else
@@ -627,7 +663,7 @@ static bool take_options(const char *verb, int argc, char **argv, struct args *a
             args->svg = argv[++i];
         } else if (strcmp(argv[i], "--disks") == 0 && i + 1 < argc) {
             if (!read_size(argv[++i], &number) || number == 0 || number > MAX_DISKS) {
-                usage_error(verb, "not a number of disks", argv[i]);
+                usage_error(verb, "not a number of disks from 1 to 4096", argv[i]);
                 return false;
             }
             args->n_disks = (uint32_t) number;

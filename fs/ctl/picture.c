@@ -12,28 +12,15 @@ char picture_letter(uint32_t element)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-    return element == OWNER_NONE ? ' ' : letters[element % (sizeof letters - 1)];
-}
-
-void size_print(FILE *out, uint64_t size)
-{
-    static const char suffix[] = "KMGTPE";
-    unsigned power = 0;
-
-    while (size != 0 && size % 1024 == 0 && power < sizeof suffix - 1) {
-        size /= 1024;
-        power++;
-    }
-    fprintf(out, "%" PRIu64, size);
-    if (power > 0)
-        fputc(suffix[power - 1], out);
+    return element == OWNER_NONE ? ' ' : letters[element % PICTURE_LETTERS];
 }
 
 static uint32_t owner_of(const struct layout *layout, uint64_t period_off)
 {
     struct place place;
 
-    if (period_off >= layout->pattern->size || map(layout->pattern, layout->pattern->disp + period_off, &place) < 0)
+    if (period_off >= layout->pattern->size ||
+        pattern_map(layout->pattern, layout->pattern->disp + period_off, &place) < 0)
         return OWNER_NONE;
     return place.element;
 }
@@ -158,4 +145,18 @@ void picture_done(struct picture *picture)
 {
     free(picture->owner);
     free(picture->row_off);
+}
+
+uint32_t picture_missing(const struct picture *picture, uint32_t n_elements)
+{
+    uint32_t missing = 0;
+
+    for (uint32_t element = 0; element < n_elements; element++) {
+        uint32_t i = 0;
+
+        while (i < picture->rows * picture->cols && picture->owner[i] != element)
+            i++;
+        missing += i == picture->rows * picture->cols;
+    }
+    return missing;
 }

@@ -21,11 +21,13 @@ struct picture {
 int picture_init(struct picture *picture, const struct layout *layout);
 void picture_done(struct picture *picture);
 
+/* How many of the elements own no cell of the part that is drawn. */
+uint32_t picture_missing(const struct picture *picture, uint32_t n_elements);
+
+#define PICTURE_LETTERS 52
+
 /* A, B, ... Z, a ... z, then again. */
 char picture_letter(uint32_t element);
-
-/* 64K where that is exact, else bytes. */
-void size_print(FILE *out, uint64_t size);
 
 /* With the FALLS of each element below. */
 void picture_print(FILE *out, const struct picture *picture, const struct layout *layout, bool colour);

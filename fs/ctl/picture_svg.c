@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ctl/picture.h"
-
-#include <string.h>
+#include "fs/ctl/utf8.h"
 
 #define WIDTH      960
 #define MARGIN     24
@@ -9,20 +8,6 @@
 #define MAX_TREES  16
 #define MAX_NODES  24
 #define LABEL_ROOM 110
-
-static void put_text(FILE *out, const char *s)
-{
-    for (; *s != 0; s++) {
-        if (*s == '&')
-            fputs("&amp;", out);
-        else if (*s == '<')
-            fputs("&lt;", out);
-        else if ((unsigned char) *s >= ' ')
-            fputc(*s, out);
-        else
-            fputc(' ', out);
-    }
-}
 
 /* Colours that neighbours can be told apart by, however many elements there are. */
 static void put_fill(FILE *out, uint32_t element)
@@ -86,9 +71,9 @@ static unsigned put_element(FILE *out, const struct layout *layout, uint32_t i, 
     fputs("/>\n", out);
     put_line(out, y, 24, "");
     fprintf(out, "%c: element %" PRIu32 ", ", picture_letter(i), i);
-    size_print(out, nest->size);
+    layout_print_size(out, nest->size);
     fputs(" of ", out);
-    size_print(out, layout->pattern->size);
+    layout_print_size(out, layout->pattern->size);
     fputs(" bytes</text>\n", out);
     return put_tree(out, nest, 0, nest->n_top, y + LINE, 48, &left) + 4;
 }
@@ -117,11 +102,11 @@ void picture_svg(FILE *out, const struct picture *picture, const struct layout *
             "text{fill:#222}</style>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
             WIDTH, y + (lines_of(layout) + 2) * LINE + 4 * MIN(pattern->n_elements, MAX_TREES));
     put_line(out, MARGIN + LINE / 2, 0, "font-weight=\"bold\"");
-    put_text(out, layout->text);
+    utf8_print_line(out, layout->text, true);
     fputs("</text>\n", out);
     put_line(out, MARGIN + LINE / 2 + LINE, 0, "");
     fputs("period ", out);
-    size_print(out, pattern->size);
+    layout_print_size(out, pattern->size);
     fprintf(out, " bytes from byte %" PRIu64 " on; a cell is %s</text>\n", pattern->disp, picture->scale);
     if (picture->part[0] != 0) {
         put_line(out, MARGIN + LINE / 2 + 2 * LINE, 0, "");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ctl/picture.h"
+#include "fs/ctl/utf8.h"
 
 #include <string.h>
 
@@ -27,16 +28,30 @@ static void print_cells(FILE *out, const struct picture *picture, bool colour)
     }
 }
 
+/* What the drawn part leaves out, and when letters do not tell elements apart. */
+static void print_missing(FILE *out, const struct picture *picture, uint32_t n_elements)
+{
+    uint32_t most = 0, missing = picture_missing(picture, n_elements);
+
+    for (uint32_t i = 0; i < picture->rows * picture->cols; i++)
+        if (picture->owner[i] != OWNER_NONE)
+            most = MAX(most, picture->owner[i]);
+    if (missing > 0)
+        fprintf(out, "\n%" PRIu32 " of %" PRIu32 " elements have no bytes in this part\n", missing, n_elements);
+    if (most >= PICTURE_LETTERS)
+        fprintf(out, "\nletters repeat after %d elements\n", PICTURE_LETTERS);
+}
+
 static void print_node(FILE *out, const struct nest_node *node)
 {
     const struct falls *f = &node->f;
 
     fprintf(out, "(%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ")   ", f->l, f->r, f->s, f->n);
-    size_print(out, falls_len(f));
+    layout_print_size(out, falls_len(f));
     fprintf(out, " byte%s from %" PRIu64, falls_len(f) == 1 ? "" : "s", f->l);
     if (f->n > 1) {
         fprintf(out, ", %" PRIu64 " times, every ", f->n);
-        size_print(out, f->s);
+        layout_print_size(out, f->s);
     }
     fputs(node->n_child > 0 ? ", of each:\n" : "\n", out);
 }
@@ -77,9 +92,9 @@ static void print_element(FILE *out, const struct layout *layout, uint32_t i)
     if (layout->element_disk != NULL && layout->element_disk[i] != LAYOUT_ANY_DISK)
         fprintf(out, " on d%" PRIu32, layout->element_disk[i]);
     fputs(": ", out);
-    size_print(out, tree.nest->size);
+    layout_print_size(out, tree.nest->size);
     fputs(" of ", out);
-    size_print(out, layout->pattern->size);
+    layout_print_size(out, layout->pattern->size);
     fputs(" bytes\n", out);
     print_tree(&tree, 0, tree.nest->n_top);
 }
@@ -88,20 +103,22 @@ void picture_print(FILE *out, const struct picture *picture, const struct layout
 {
     const struct pattern *pattern = layout->pattern;
 
-    fprintf(out, "%s\n\n", layout->text);
+    utf8_print_line(out, layout->text, false);
+    fputs("\n\n", out);
     if (pattern->disp > 0) {
         fputs("h  header: the first ", out);
-        size_print(out, pattern->disp);
+        layout_print_size(out, pattern->disp);
         fputs(" bytes\n", out);
     }
     fputs("period ", out);
-    size_print(out, pattern->size);
+    layout_print_size(out, pattern->size);
     fprintf(out, " bytes, %" PRIu32 " element%s; one letter is %s", pattern->n_elements,
             pattern->n_elements == 1 ? "" : "s", picture->scale);
     if (picture->part[0] != 0)
         fprintf(out, "; shown: %s", picture->part);
     fputs("\n\n", out);
     print_cells(out, picture, colour);
+    print_missing(out, picture, pattern->n_elements);
     fputc('\n', out);
     for (uint32_t i = 0; i < MIN(pattern->n_elements, MAX_TREES); i++)
         print_element(out, layout, i);

@@ -20,11 +20,11 @@
     }
 /* The formatter never comes to rest on this list. */
 /* clang-format off */
-#define ALL(LOOP)                                                            \
-    LOOP(uint32_t, 2) LOOP(uint32_t, 3) LOOP(uint32_t, 4) LOOP(uint32_t, 6)  \
-    LOOP(uint32_t, 8) LOOP(uint32_t, 12) LOOP(uint32_t, 16)                  \
-    LOOP(uint64_t, 2) LOOP(uint64_t, 3) LOOP(uint64_t, 4) LOOP(uint64_t, 6)  \
-    LOOP(uint64_t, 8) LOOP(uint64_t, 12) LOOP(uint64_t, 16)
+#define STEPS(LOOP, type)                                                                     \
+    LOOP(type, 2) LOOP(type, 3) LOOP(type, 4) LOOP(type, 5) LOOP(type, 6) LOOP(type, 7)       \
+    LOOP(type, 8) LOOP(type, 9) LOOP(type, 10) LOOP(type, 11) LOOP(type, 12) LOOP(type, 13)   \
+    LOOP(type, 14) LOOP(type, 15) LOOP(type, 16)
+#define ALL(LOOP) STEPS(LOOP, uint32_t) STEPS(LOOP, uint64_t)
 /* clang-format on */
 
 void PEER(gather)(unsigned char *packed, const unsigned char *spread, size_t len, size_t stride, size_t n)

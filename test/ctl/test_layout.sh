@@ -52,11 +52,12 @@ json '.error.layout' '"a\"b\\\u0001"' layout check $'a"b\\\x01'
 # map, unmap
 expect 0 $'10 1 2\n0 h 0\n5 1 1' '' layout map "$figure3" 10 0 5
 expect 0 $'0 0 0\n65536 1 0\n1048576 0 262144' '' layout map 'stripe(64K,4)' 0 64K 1M
-expect 1 '' 'column 1: this layout has as many elements as the volume has disks*' layout map 'stripe(1M)' 0
+expect 1 '' 'this layout has as many elements as the volume has disks*' layout map 'stripe(1M)' 0
 expect 0 '1048576 1 0' '' layout map 'stripe(1M)' --disks 2 1M
 expect 0 '5 1 1' '' layout map 'stripe(4) on d0-d2' 5
 expect 3 '4 1 0' 'offset 9223372036854775807 lies past 2^62*' layout map 'stripe(4,2)' 4 9223372036854775807
-expect 1 '' 'offset 5E lies past 2^62*' layout map 'stripe(4,2)' 5E
+expect 1 '' 'offset 4194305T lies past 2^62*' layout map 'stripe(4,2)' 4194305T
+expect 1 '' 'offset 99999999999999999999 lies past 2^62*' layout map 'stripe(4,2)' 99999999999999999999
 expect 2 '' '*not an offset: x*' layout map 'stripe(4,2)' 0 x
 expect 2 '' '*unknown option*-1*' layout map 'stripe(4,2)' -1
 expect 2 '' '*not an offset: -1*' layout map -- 'stripe(4,2)' -1
@@ -65,7 +66,7 @@ expect 0 $'1 2 10\n1 0 4' '' layout unmap "$figure3" 1 2 0
 expect 0 'h 1 1' '' layout unmap "$figure3" h 1
 expect 1 '' 'element h has no byte 2*' layout unmap "$figure3" h 2
 expect 1 '' 'there is no element 3: this layout has elements 0 to 2*' layout unmap "$figure3" 3 0
-expect 3 '0 0 2' '*past file byte 2^62*' layout unmap "$figure3" 0 0 4E
+expect 3 '0 0 2' '*past file byte 2^62*' layout unmap "$figure3" 0 0 4194304T
 expect 2 '' '*not an element*' layout unmap "$figure3" x 0
 json '.map[1]' '{"offset":0,"element":"h","suboffset":0}' layout map "$figure3" 10 0
 json '.unmap[0]' '{"element":1,"suboffset":2,"offset":10}' layout unmap "$figure3" 1 2
@@ -76,7 +77,10 @@ expect 0 $'0 h 0 2\n2 0 0 2\n4 1 0 1' '' layout runs "$figure3" 0 5
 expect 0 '7 0 7 4294967296' '' layout runs one 7 4G
 expect 0 '' '' layout runs one 7 0
 expect 0 $'2 1 0 4\n6 0 2 4' '' layout runs '{(0,1,8,1),(6,7,8,1);(2,5,8,1)}' 2 8
-expect 1 '' 'the range reaches past 2^62*' layout runs one 4E 1
+expect 0 '4611686018427387904 0 4611686018427387904 1' '' layout runs one 4194304T 1
+expect 1 '' 'the range reaches past 2^62*' layout runs one 4194304T 2
+json '.error.why' '"the range reaches past 2^62, the last byte a layout can reach"' layout runs one 4194304T 2
+json '.map, .errors' $'[]\n["offset 4194305T lies past 2^62, the last byte a layout can reach"]' layout map one 4194305T
 expect 2 '' '*too few words*' layout runs one 0
 json '.runs[1]' '{"offset":4,"element":1,"suboffset":0,"length":4}' layout runs 'stripe(4,2)' 0 10
 
@@ -84,9 +88,11 @@ json '.runs[1]' '{"offset":4,"element":1,"suboffset":0,"length":4}' layout runs 
 expect 0 $'common {(0,3,4,1),(16,17,2,1)} disp 0 period 24 size 6\non-a {(0,3,4,1),(8,9,2,1)} period 12\non-b {(0,3,4,1),(10,11,2,1)} period 12' '' \
     layout intersect 'stripe(4,2)' 0 'stripe(6,2)' 0
 expect 0 $'common {} disp 2 period 6 size 0\non-a {} period 2\non-b {} period 2' '' layout intersect "$figure3" 0 "$figure3" 1
-expect 1 '' 'no such element' layout intersect "$figure3" 3 "$figure3" 1
+expect 1 '' 'A has no element 3: it has elements 0 to 2, and h, the header' layout intersect "$figure3" 3 "$figure3" 1
 expect 1 '' 'the common period*reaches past 2^62*' layout intersect 'stripe(2147483647,2)' 0 'stripe(2147483629,2)' 0
 expect 2 '' '*too many words*' layout intersect one 0 one 0 one
+expect 1 '' "B: column 1: expected one, stripe, var, twod, array or {, found 'strip'" layout intersect one 0 'strip(1)' 0
+json '.error.why' '"B has no element 7: it has elements 0 to 0, and h, the header"' layout intersect one 0 one 7
 json '.common, .on_a, .on_b, .runs' $'"{(0,0,16,2)}"\n"{(0,0,4,2)}"\n"{(0,0,4,2)}"\n2' layout intersect \
     '{(0,7,16,2,{(0,1,4,2)});(2,7,16,2,{(0,1,4,2)});(8,15,16,2)}' 0 \
     '{(0,3,8,4,{(0,0,2,2)});(0,3,8,4,{(1,1,2,2)});(4,7,8,4)}' 0
@@ -131,6 +137,13 @@ for layout in one 'stripe(64K,4)' 'stripe(1,100)' 'stripe(1,4096)' 'stripe(1T,3)
     rsvg-convert "$work/picture.svg" -o "$work/picture.png" || { echo "the SVG of $layout is not valid"; failed=1; }
     json '.output_version' 1 layout show "$layout"
 done
+# what a user typed is shown as text, whatever bytes it has
+json '.layout' '"one # � �� x"' layout show $'one # \xff \xe2\x82 x'
+"$fallsctl" layout show $'one # \033[31m\xff' --svg "$work/picture.svg" >"$work/picture.txt"
+if grep -q $'\033' "$work/picture.txt" || ! rsvg-convert "$work/picture.svg" -o "$work/picture.png"; then
+    echo 'bytes that are no text are shown as they are'
+    failed=1
+fi
 expect 1 "$("$fallsctl" layout show one)" 'cannot write the picture to /nowhere/picture.svg: No such file*' \
     layout show one --svg /nowhere/picture.svg
 
@@ -139,7 +152,7 @@ expect 2 '' 'fallsctl: looks at*'
 expect 2 '' "fallsctl: unknown verb 'lay'*" lay
 expect 2 '' "fallsctl layout: unknown verb 'chek'*" layout chek
 expect 2 '' '*unknown option*--jsn*' layout check --jsn one
-expect 2 '' '*not a number of disks: 0*' layout check --disks 0 one
+expect 2 '' '*not a number of disks from 1 to 4096: 0*' layout check --disks 0 one
 for verb in check map unmap runs intersect match show; do
     [ "$("$fallsctl" layout "$verb" --help | grep -c '^  fallsctl layout')" -ge 3 ] || { echo "$verb --help lacks examples"; failed=1; }
     # every example must work

@@ -41,12 +41,12 @@ static void check_map(const struct pattern *pattern)
         struct runs runs;
         struct run run;
 
-        REQUIRE(map(pattern, x, &place) == 0);
-        REQUIRE(unmap(pattern, place.element, place.sub_off, &back) == 0 && back == x);
+        REQUIRE(pattern_map(pattern, x, &place) == 0);
+        REQUIRE(pattern_unmap(pattern, place.element, place.sub_off, &back) == 0 && back == x);
         REQUIRE(runs_init(&runs, pattern, x, MIN(x, FALLS_LIMIT - x)) == 0);
         for (unsigned i = 0; i < 8 && runs_next(&runs, &run); i++) {
             REQUIRE(run.file_off == x && run.len > 0);
-            REQUIRE(map(pattern, run.file_off + run.len - 1, &in_run) == 0);
+            REQUIRE(pattern_map(pattern, run.file_off + run.len - 1, &in_run) == 0);
             REQUIRE(in_run.element == run.element && in_run.sub_off == run.sub_off + run.len - 1);
             x += run.len;
         }

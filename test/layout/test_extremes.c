@@ -21,10 +21,10 @@ Test(extremes, one_byte_units_over_two_to_the_fifty)
     struct run run;
     uint64_t off;
 
-    cr_assert_eq(map(layout->pattern, P50 + 4097, &place), 0);
+    cr_assert_eq(pattern_map(layout->pattern, P50 + 4097, &place), 0);
     cr_expect_eq(place.element, 1);
     cr_expect_eq(place.sub_off, P50 / 2);
-    cr_assert_eq(unmap(layout->pattern, 0, P50, &off), 0);
+    cr_assert_eq(pattern_unmap(layout->pattern, 0, P50, &off), 0);
     cr_expect_eq(off, 2 * P50 + 4096);
     cr_assert_eq(runs_init(&runs, layout->pattern, P62 - 3, 3), 0);
     for (uint64_t x = P62 - 3; x < P62; x++) {
@@ -70,8 +70,9 @@ ParameterizedTest(struct edge_case *row, extremes, edges)
             struct run run;
             uint64_t back;
 
-            cr_assert_eq(map(layout->pattern, x, &place), 0);
-            cr_assert_eq(unmap(layout->pattern, place.element, place.sub_off, &back), 0, "%s: %" PRIu64, row->text, x);
+            cr_assert_eq(pattern_map(layout->pattern, x, &place), 0);
+            cr_assert_eq(pattern_unmap(layout->pattern, place.element, place.sub_off, &back), 0, "%s: %" PRIu64,
+                         row->text, x);
             cr_assert_eq(back, x, "%s: %" PRIu64 " came back as %" PRIu64, row->text, x, back);
             cr_assert_eq(runs_init(&runs, layout->pattern, x, P62 - x), 0);
             cr_assert_eq(runs_next(&runs, &run), x < P62);
@@ -86,14 +87,14 @@ Test(extremes, past_the_last_byte)
     struct runs runs;
     uint64_t off;
 
-    cr_expect_eq(map(layout->pattern, P62 + 1, &place), -EOVERFLOW);
-    cr_expect_eq(runs_init(&runs, layout->pattern, P62, 1), -EOVERFLOW);
+    cr_expect_eq(pattern_map(layout->pattern, P62 + 1, &place), -EOVERFLOW);
+    cr_expect_eq(runs_init(&runs, layout->pattern, P62, 2), -EOVERFLOW);
     cr_expect_eq(runs_init(&runs, layout->pattern, 5, UINT64_MAX), -EOVERFLOW);
-    cr_expect_eq(unmap(layout->pattern, 0, P62, &off), -EOVERFLOW);
-    cr_expect_eq(unmap(layout->pattern, 2, 0, &off), -ENOENT);
-    cr_expect_eq(unmap(layout->pattern, ELEMENT_HEADER, 10, &off), -ERANGE);
-    cr_expect_eq(unmap(layout->pattern, ELEMENT_HEADER, UINT64_MAX, &off), -ERANGE);
-    cr_expect_eq(unmap(layout->pattern, 0, UINT64_MAX, &off), -EOVERFLOW);
+    cr_expect_eq(pattern_unmap(layout->pattern, 0, P62, &off), -EOVERFLOW);
+    cr_expect_eq(pattern_unmap(layout->pattern, 2, 0, &off), -ENOENT);
+    cr_expect_eq(pattern_unmap(layout->pattern, ELEMENT_HEADER, 10, &off), -ERANGE);
+    cr_expect_eq(pattern_unmap(layout->pattern, ELEMENT_HEADER, UINT64_MAX, &off), -ERANGE);
+    cr_expect_eq(pattern_unmap(layout->pattern, 0, UINT64_MAX, &off), -EOVERFLOW);
 }
 
 Test(extremes, an_element_without_bytes)
@@ -101,7 +102,7 @@ Test(extremes, an_element_without_bytes)
     cleanup(layout_freep) struct layout *layout = layout_of("array(shape=2,dist=(block),grid=3)");
     uint64_t off;
 
-    cr_expect_eq(unmap(layout->pattern, 2, 0, &off), -ERANGE);
+    cr_expect_eq(pattern_unmap(layout->pattern, 2, 0, &off), -ERANGE);
     cr_expect_not(nest_next(pattern_element(layout->pattern, 2), 0, &off));
 }
 

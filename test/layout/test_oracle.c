@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Random patterns against the byte-by-byte oracle. */
+#include "layout/map.h"
 #include "test/support/oracle.h"
 
 #include <criterion/criterion.h>
@@ -87,4 +88,54 @@ ParameterizedTest(uint64_t *shard, oracle, agrees)
     }
     layout_free(subject[0].layout);
     layout_free(subject[1].layout);
+}
+
+/* Any FALLS: taken when each byte is covered once, refused with the first byte that is not. */
+static void check_sets(const struct rng *rng, const struct oracle_sets *sets)
+{
+    cleanup(layout_freep) struct layout *layout = NULL;
+    struct layout_error error = { 0 };
+    char said[64];
+    uint64_t x = 0;
+    int r = layout_parse(sets->text, strlen(sets->text), 0, &layout, &error);
+
+    while (x < sets->end && sets->count[x] == 1)
+        x++;
+    if (x == sets->end) {
+        cr_assert_eq(r, 0, RNG_SEED ": refused: %s\n%s", rng->seed, error.why, sets->text);
+        for (x = 0; x < sets->end; x++) {
+            struct place place;
+
+            cr_assert_eq(pattern_map(layout->pattern, x, &place), 0);
+            cr_assert_eq(place.element, sets->owner[x], RNG_SEED ": byte %" PRIu64 "\n%s", rng->seed, x, sets->text);
+        }
+        return;
+    }
+    cr_assert_eq(r, -ERANGE, RNG_SEED ": %d %s, expected byte %" PRIu64 "\n%s", rng->seed, r, error.why, x, sets->text);
+    snprintf(said, sizeof said, sets->count[x] == 0 ? "no FALLS covers byte %" PRIu64 "," : "at byte %" PRIu64, x);
+    cr_assert_not_null(strstr(error.why, said), RNG_SEED ": %s, expected %s\n%s", rng->seed, error.why, said,
+                       sets->text);
+}
+
+Test(oracle, names_the_first_bad_byte)
+{
+    static struct oracle_sets sets;
+
+    for (struct rng rng = rng_from_env(100000); rng_next(&rng);) {
+        oracle_random_sets(&sets, &rng);
+        check_sets(&rng, &sets);
+    }
+}
+
+/* Faults inside members that were written back to front: the first byte is still the first. */
+Test(oracle, names_the_first_of_a_thousand_faults)
+{
+    cleanup(layout_freep) struct layout *layout = NULL;
+    struct layout_error error;
+    static char text[1 << 16] = "{";
+
+    for (unsigned i = 1000; i-- > 0;)
+        sprintf(text + strlen(text), "(%u,%u,4,1,{(0,1,2,1),(1,3,3,1)})%s", 4 * i, 4 * i + 3, i > 0 ? "," : "}");
+    cr_assert_eq(layout_parse(text, strlen(text), 0, &layout, &error), -ERANGE);
+    cr_expect_str_eq(error.why, "FALLS 999 overlaps itself at byte 1");
 }

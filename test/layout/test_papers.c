@@ -74,10 +74,10 @@ ParameterizedTest(struct map_case *row, papers, maps)
     struct place place;
     uint64_t back;
 
-    cr_assert_eq(map(layout->pattern, row->file_off, &place), 0, "%s", row->why);
+    cr_assert_eq(pattern_map(layout->pattern, row->file_off, &place), 0, "%s", row->why);
     cr_expect_eq(place.element, row->element, "%s", row->why);
     cr_expect_eq(place.sub_off, row->sub_off, "%s", row->why);
-    cr_assert_eq(unmap(layout->pattern, row->element, row->sub_off, &back), 0, "%s", row->why);
+    cr_assert_eq(pattern_unmap(layout->pattern, row->element, row->sub_off, &back), 0, "%s", row->why);
     cr_expect_eq(back, row->file_off, "%s", row->why);
 }
 
@@ -171,7 +171,7 @@ Test(papers, figure_4_mapping_between_two_partitions)
     cleanup(layout_freep) struct layout *s = layout_of("{(0,3,8,4,{(0,0,2,2)});(0,3,8,4,{(1,1,2,2)});(4,7,8,4)}");
     struct place place;
 
-    cr_assert_eq(map_between(v->pattern, 0, 4, s->pattern, &place), 0);
+    cr_assert_eq(pattern_map_between(v->pattern, 0, 4, s->pattern, &place), 0);
     cr_expect_eq(place.element, 0);
     cr_expect_eq(place.sub_off, 4);
 }

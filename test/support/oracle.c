@@ -275,6 +275,123 @@ void oracle_random(struct oracle *oracle, struct rng *rng)
         oracle->rank[x] = (uint32_t) oracle->bytes[oracle->owner[x]]++;
 }
 
+/* -- making anything -- */
+
+#define ANY_SPAN 200 /* bytes that random sets lie in */
+
+/* A FALLS as a generator sees it. */
+struct any {
+    uint64_t l, len, s, n, d, p, n_elements;
+    struct any *inner, *next;
+};
+
+struct any_pool {
+    struct any any[64];
+    unsigned used;
+};
+
+static struct any *any_set(struct any_pool *pool, struct rng *rng, unsigned depth, uint64_t room, uint64_t n_elements);
+
+/* Standing for n_elements: itself with a suffix, or with the rest of them inside. */
+static struct any *any_falls(struct any_pool *pool, struct rng *rng, unsigned depth, uint64_t room, uint64_t n_elements)
+{
+    struct any *a = &pool->any[pool->used++];
+
+    *a = (struct any){ .n = 1, .p = 1, .n_elements = n_elements };
+    a->len = rng_between(rng, 1, MIN(room, 12));
+    a->s = a->len + (rng_chance(rng, 60) ? 0 : rng_below(rng, 6));
+    a->n = rng_chance(rng, 50) ? 1 : rng_between(rng, 1, MIN((room - a->len) / a->s + 1, 8));
+    if (n_elements > 1 && (depth <= 1 || pool->used > 48 || rng_chance(rng, 70))) {
+        a->p = n_elements;
+        a->d = rng_chance(rng, 70) ? a->len : rng_below(rng, 8);
+    }
+    while (a->n > 1 && (a->n - 1) * a->s + a->len + (a->p - 1) * a->d > room)
+        a->n--;
+    while (a->d > 0 && (a->n - 1) * a->s + a->len + (a->p - 1) * a->d > room)
+        a->d--;
+    a->l = rng_chance(rng, 50) ? 0 : rng_below(rng, room - ((a->n - 1) * a->s + a->len + (a->p - 1) * a->d) + 1);
+    if (depth > 1 && pool->used < 48 && (a->p < n_elements || rng_chance(rng, 40)))
+        a->inner = any_set(pool, rng, depth - 1, a->len, n_elements / a->p);
+    else if (a->p < n_elements)
+        a->p = n_elements; /* no room to nest: they all lie on each other */
+    return a;
+}
+
+static struct any *any_set(struct any_pool *pool, struct rng *rng, unsigned depth, uint64_t room, uint64_t n_elements)
+{
+    struct any *first = NULL;
+
+    for (uint64_t i = rng_chance(rng, 70) ? 1 : 2; i > 0 && pool->used < 60; i--) {
+        struct any *a = any_falls(pool, rng, depth, room, n_elements);
+
+        a->next = first;
+        first = a;
+    }
+    return first;
+}
+
+static void add_any(char *text, const struct any *a)
+{
+    for (; a != NULL; a = a->next) {
+        char *at = text + strlen(text);
+
+        at += sprintf(at, "(%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, a->l, a->l + a->len - 1, a->s, a->n);
+        if (a->p > 1)
+            at += sprintf(at, ";%" PRIu64 ",%" PRIu64, a->d, a->p);
+        if (a->inner != NULL) {
+            strcpy(at, ",{");
+            add_any(text, a->inner);
+            strcat(text, "}");
+        }
+        strcat(text, a->next != NULL ? ")," : ")");
+    }
+}
+
+/* Element k of the set, whose block starts at base. */
+static void cover_any(struct oracle_sets *sets, const struct any *a, uint64_t base, uint64_t k, uint32_t owner)
+{
+    for (; a != NULL; a = a->next) {
+        uint64_t below = a->n_elements / a->p;
+
+        for (uint64_t i = 0; i < a->n; i++) {
+            uint64_t block = base + a->l + k / below * a->d + i * a->s;
+
+            if (a->inner != NULL) {
+                cover_any(sets, a->inner, block, k % below, owner);
+                continue;
+            }
+            for (uint64_t x = block; x < block + a->len; x++) {
+                sets->count[x] = (uint8_t) MIN(sets->count[x] + 1, 2);
+                sets->owner[x] = owner;
+                sets->end = MAX(sets->end, x + 1);
+            }
+        }
+    }
+}
+
+void oracle_random_sets(struct oracle_sets *sets, struct rng *rng)
+{
+    uint64_t specs = rng_between(rng, 1, 4);
+
+    memset(sets->count, 0, sizeof sets->count);
+    sets->end = 0;
+    sets->n_elements = 0;
+    strcpy(sets->text, "{");
+    for (uint64_t i = 0; i < specs; i++) {
+        static const uint64_t numbers[] = { 1, 1, 1, 2, 3, 4, 6 };
+        struct any_pool pool = { .used = 0 };
+        uint64_t n = numbers[rng_below(rng, ARRAY_SIZE(numbers))];
+        struct any *set = any_set(&pool, rng, (unsigned) rng_between(rng, 1, 4), rng_between(rng, 1, ANY_SPAN), n);
+
+        if (i > 0)
+            strcat(sets->text, ";");
+        add_any(sets->text, set);
+        for (uint64_t k = 0; k < n; k++)
+            cover_any(sets, set, 0, k, sets->n_elements++);
+    }
+    strcat(sets->text, "}");
+}
+
 struct oracle_place oracle_map(const struct oracle *oracle, uint64_t file_off)
 {
     uint64_t x, turn;
@@ -319,10 +436,10 @@ void check_map(const struct oracle *oracle, const struct pattern *pattern, struc
         struct place got;
         uint64_t back;
 
-        if (map(pattern, x, &got) < 0 || got.element != want.element || got.sub_off != want.sub_off)
+        if (pattern_map(pattern, x, &got) < 0 || got.element != want.element || got.sub_off != want.sub_off)
             differ(verdict, "map %" PRIu64 " is %" PRIu32 " %" PRIu64 ", expected %" PRIu32 " %" PRIu64, x, got.element,
                    got.sub_off, want.element, want.sub_off);
-        else if (unmap(pattern, want.element, want.sub_off, &back) < 0 || back != x)
+        else if (pattern_unmap(pattern, want.element, want.sub_off, &back) < 0 || back != x)
             differ(verdict, "unmap %" PRIu32 " %" PRIu64 " is not %" PRIu64, want.element, want.sub_off, x);
     }
 }
@@ -425,7 +542,7 @@ void check_gather(const struct oracle *oracle, const struct pattern *pattern, st
         spread[i] = (unsigned char) rng_u64(rng);
     memset(back, 0xaa, len + 1);
     memset(packed, 0xaa, len + 1);
-    if (gather(nest, lo, lo + len, spread, packed) != scatter(nest, lo, lo + len, back, packed))
+    if (nest_gather(nest, lo, lo + len, spread, packed) != nest_scatter(nest, lo, lo + len, back, packed))
         differ(verdict, "gather and scatter move different numbers of bytes");
     for (uint64_t i = 0; i < len; i++) {
         bool member = oracle_map(oracle, lo + i).element == e;
@@ -436,7 +553,7 @@ void check_gather(const struct oracle *oracle, const struct pattern *pattern, st
                    lo, len, lo + i);
         n += member;
     }
-    if (packed[n] != 0xaa || gather(nest, lo, lo + len, spread, packed) != n)
+    if (packed[n] != 0xaa || nest_gather(nest, lo, lo + len, spread, packed) != n)
         differ(verdict, "gather of %" PRIu32 " from %" PRIu64 " moves other than %" PRIu64 " bytes", e, lo, n);
     free(spread);
     free(packed);

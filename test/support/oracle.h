@@ -31,6 +31,17 @@ struct oracle_place {
  * 4 uneven dimensions; the other named kinds. */
 void oracle_random(struct oracle *oracle, struct rng *rng);
 
+/* Any FALLS at all, with nested PITFALLS suffixes: mostly no partition. count holds how often each byte is covered. */
+struct oracle_sets {
+    char text[ORACLE_MAX_TEXT];
+    uint64_t end; /* of the last byte covered */
+    uint8_t count[ORACLE_MAX_SIZE];
+    uint32_t n_elements;
+    uint32_t owner[ORACLE_MAX_SIZE]; /* of bytes that are covered once */
+};
+
+void oracle_random_sets(struct oracle_sets *sets, struct rng *rng);
+
 struct oracle_place oracle_map(const struct oracle *oracle, uint64_t file_off);
 
 /* What went wrong, with all that is needed to see it; why[0] is 0 as long as nothing did. */

@@ -22,7 +22,7 @@ int main(void)
     struct layout_error error;
     struct place place;
 
-    if (layout_parse("stripe(64K,4)", 13, 0, &layout, &error) < 0 || map(layout->pattern, 65537, &place) < 0)
+    if (layout_parse("stripe(64K,4)", 13, 0, &layout, &error) < 0 || pattern_map(layout->pattern, 65537, &place) < 0)
         return 1;
     printf("%u %llu\n", place.element, (unsigned long long) place.sub_off);
     layout_free(layout);

@@ -12,7 +12,11 @@ complain() {
     failed=1
 }
 
-mapfile -t sources < <(find fs ioctl layout test -name '*.[ch]')
+folders=()
+for folder in fs ioctl layout; do
+    [ ! -d "$folder" ] || folders+=("$folder")
+done
+mapfile -t sources < <(find "${folders[@]}" test -name '*.[ch]')
 mapfile -t scripts < <(find scripts .ci test -type f \( -name '*.sh' -o -path 'scripts/*' -o -path '.ci/*' \))
 
 for file in "${sources[@]}" "${scripts[@]}" $(find . -name CMakeLists.txt -not -path './build*'); do
@@ -24,8 +28,13 @@ grep -nE '#include "' layout/*.[ch] | grep -vE '#include "layout/' && complain '
 grep -nE '#include <(sys/|linux/|pthread|fuse|libconfig|unistd|fcntl)' layout/*.[ch] && complain 'layout reaches for the system'
 [ ! -d ioctl ] || ! grep -rnE '#include "fs/' ioctl || complain 'ioctl includes from fs'
 
+# Whoever links the library gets its names too: each starts with its module's.
+nm -g --defined-only "$build/layout/libfallsfs-layout.a" | awk 'NF == 3 { print $3 }' |
+    grep -vE '^(copy|cover|dist|draft|falls|layout|match|nest|overlap|parts|pattern|runs|scan|section)_' &&
+    complain 'libfallsfs-layout.a exports a name that could be anybody'"'"'s'
+
 clang-format --dry-run --Werror "${sources[@]}" || complain 'clang-format would change something: run it with -i'
 shellcheck -x -P SCRIPTDIR "${scripts[@]}" || complain 'shellcheck has something to say'
-mapfile -t compiled < <(find fs ioctl layout -name '*.c')
+mapfile -t compiled < <(find "${folders[@]}" -name '*.c')
 printf '%s\n' "${compiled[@]}" | xargs -P 2 -n 4 clang-tidy -p "$build" --quiet 2>/dev/null || complain 'clang-tidy has something to say'
 exit "$failed"
