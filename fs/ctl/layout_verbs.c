@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* fallsctl layout VERB: layouts without a mount. */
-#include "fs/ctl/ctl.h"
-#include "fs/ctl/json.h"
+#include "fs/ctl/answer.h"
 #include "fs/ctl/picture.h"
 #include "layout/map.h"
 #include "layout/match.h"
 
-#include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -35,52 +33,6 @@ static enum ctl_status usage_error(const char *verb, const char *why, const char
     return CTL_USAGE;
 }
 
-/* -- what went wrong, for people and for programs -- */
-
-/* Says why on standard error; with --json also as the whole of the output. */
-PRINTF_LIKE(2, 3)
-static enum ctl_status report(const struct args *args, const char *fmt, ...)
-{
-    char why[512];
-    struct json json;
-    va_list list;
-
-    va_start(list, fmt);
-    vsnprintf(why, sizeof why, fmt, list);
-    va_end(list);
-    fprintf(stderr, "%s\n", why);
-    if (args->as_json) {
-        json_begin(&json, stdout);
-        json_open(&json, "error", '{');
-        json_string(&json, "why", why);
-        json_close(&json, '}');
-        json_end(&json);
-    }
-    return CTL_ERROR;
-}
-
-/* The same for a layout; which is A or B where there are two. */
-static void report_layout(const struct args *args, const char *which, const char *text,
-                          const struct layout_error *error)
-{
-    struct json json;
-
-    fputs(which, stderr);
-    layout_error_print(stderr, error);
-    fputc('\n', stderr);
-    if (!args->as_json)
-        return;
-    json_begin(&json, stdout);
-    json_open(&json, "error", '{');
-    json_string(&json, "layout", text);
-    if (error->line > 0)
-        json_u64(&json, "line", error->line);
-    json_u64(&json, "column", error->column);
-    json_string(&json, "why", error->why);
-    json_close(&json, '}');
-    json_end(&json);
-}
-
 /* -- words into layouts and numbers -- */
 
 static int read_layout(const struct args *args, const char *which, const char *text, struct layout **ret_layout)
@@ -89,7 +41,7 @@ static int read_layout(const struct args *args, const char *which, const char *t
     int r = layout_parse(text, strlen(text), args->n_disks, ret_layout, &error);
 
     if (r < 0)
-        report_layout(args, which, text, &error);
+        report_layout(args->as_json, which, text, &error);
     return r;
 }
 
@@ -102,7 +54,7 @@ static int read_pattern(const struct args *args, const char *which, const char *
     if (r < 0)
         return r;
     if (layout->pattern == NULL) {
-        report(args,
+        report(args->as_json,
                "%sthis layout has as many elements as the volume has disks: name a number, as in stripe(64K,4), or "
                "the disks, as in 'on d0-d3', or give --disks N",
                which);
@@ -134,22 +86,6 @@ static bool read_element(const char *word, uint32_t *ret_element)
         return false;
     *ret_element = (uint32_t) number;
     return true;
-}
-
-static const char *element_name(uint32_t element, char name[static 16])
-{
-    if (element == ELEMENT_HEADER)
-        return "h";
-    snprintf(name, 16, "%" PRIu32, element);
-    return name;
-}
-
-static void json_element(struct json *json, const char *key, uint32_t element)
-{
-    if (element == ELEMENT_HEADER)
-        json_string(json, key, "h");
-    else
-        json_u64(json, key, element);
 }
 
 /* What a print function writes, as a string. */
@@ -205,91 +141,6 @@ static enum ctl_status verb_check(const struct args *args)
 
 /* -- map, unmap, runs -- */
 
-/* One row of numbers, printed as a line or as an object. */
-struct row {
-    uint32_t element;
-    uint64_t file_off, sub_off, len;
-};
-
-static void print_row(struct json *json, const struct row *row, const char *order)
-{
-    char name[16];
-
-    if (json->out != NULL)
-        json_open(json, NULL, '{');
-    for (const char *field = order; *field != 0; field++) {
-        const char *key = *field == 'o' ? "offset" : *field == 's' ? "suboffset" : "length";
-        uint64_t value = *field == 'o' ? row->file_off : *field == 's' ? row->sub_off : row->len;
-
-        if (json->out != NULL && *field == 'e')
-            json_element(json, "element", row->element);
-        else if (json->out != NULL)
-            json_u64(json, key, value);
-        else if (*field == 'e')
-            printf("%s%s", field > order ? " " : "", element_name(row->element, name));
-        else
-            printf("%s%" PRIu64, field > order ? " " : "", value);
-    }
-    if (json->out != NULL)
-        json_close(json, '}');
-    else
-        putchar('\n');
-}
-
-/* A list of requests, each answered by a row or by a reason why not. */
-struct answers {
-    struct json json; /* out is NULL without --json */
-    int done, failed;
-    char *errors; /* with --json: values of an array */
-    size_t errors_len;
-    struct json errors_json;
-};
-
-static void begin_rows(struct answers *answers, const struct args *args, const char *name)
-{
-    *answers = (struct answers){ 0 };
-    if (!args->as_json)
-        return;
-    json_begin(&answers->json, stdout);
-    json_open(&answers->json, name, '[');
-    answers->errors_json.out = open_memstream(&answers->errors, &answers->errors_len);
-}
-
-static void add_row(struct answers *answers, const struct row *row, const char *order)
-{
-    print_row(&answers->json, row, order);
-    answers->done++;
-}
-
-PRINTF_LIKE(2, 3)
-static void add_failure(struct answers *answers, const char *fmt, ...)
-{
-    char why[256];
-    va_list list;
-
-    va_start(list, fmt);
-    vsnprintf(why, sizeof why, fmt, list);
-    va_end(list);
-    fprintf(stderr, "%s\n", why);
-    if (answers->errors_json.out != NULL)
-        json_string(&answers->errors_json, NULL, why);
-    answers->failed++;
-}
-
-static enum ctl_status end_rows(struct answers *answers)
-{
-    if (answers->json.out != NULL) {
-        json_close(&answers->json, ']');
-        if (answers->errors_json.out != NULL)
-            fclose(answers->errors_json.out);
-        if (answers->failed > 0)
-            json_raw(&answers->json, "errors", '[', answers->errors != NULL ? answers->errors : "", ']');
-        json_end(&answers->json);
-        free(answers->errors);
-    }
-    return answers->failed == 0 ? CTL_OK : answers->done > 0 ? CTL_PARTIAL : CTL_ERROR;
-}
-
 static enum ctl_status verb_map(const struct args *args)
 {
     cleanup(layout_freep) struct layout *layout = NULL;
@@ -301,20 +152,20 @@ static enum ctl_status verb_map(const struct args *args)
             return usage_error("map", "not an offset", args->word[i]);
     if (read_pattern(args, "", args->word[0], &layout) < 0)
         return CTL_ERROR;
-    begin_rows(&answers, args, "map");
+    answers_begin(&answers, args->as_json, "map");
     for (int i = 1; i < args->n; i++) {
         struct place place;
         struct row row;
 
         (void) read_size(args->word[i], &off);
         if (pattern_map(layout->pattern, off, &place) < 0) {
-            add_failure(&answers, "offset %s lies past 2^62, the last byte a layout can reach", args->word[i]);
+            answers_failure(&answers, "offset %s lies past 2^62, the last byte a layout can reach", args->word[i]);
             continue;
         }
         row = (struct row){ .element = place.element, .file_off = off, .sub_off = place.sub_off };
-        add_row(&answers, &row, "oes");
+        answers_row(&answers, &row, "oes");
     }
-    return end_rows(&answers);
+    return answers_end(&answers);
 }
 
 /* Which elements a layout has, for messages about one that it has not. */
@@ -330,12 +181,13 @@ static void add_unmap_failure(struct answers *answers, int r, const struct layou
     char range[48];
 
     if (r == -ENOENT)
-        add_failure(answers, "there is no element %s: this layout has elements %s", element, range_of(layout, range));
+        answers_failure(answers, "there is no element %s: this layout has elements %s", element,
+                        range_of(layout, range));
     else if (r == -ERANGE)
-        add_failure(answers, "element %s has no byte %s: it ends before", element, sub_off);
+        answers_failure(answers, "element %s has no byte %s: it ends before", element, sub_off);
     else
-        add_failure(answers, "byte %s of element %s lies past file byte 2^62, the last a layout can reach", sub_off,
-                    element);
+        answers_failure(answers, "byte %s of element %s lies past file byte 2^62, the last a layout can reach", sub_off,
+                        element);
 }
 
 static enum ctl_status verb_unmap(const struct args *args)
@@ -352,7 +204,7 @@ static enum ctl_status verb_unmap(const struct args *args)
             return usage_error("unmap", "not an offset", args->word[i]);
     if (read_pattern(args, "", args->word[0], &layout) < 0)
         return CTL_ERROR;
-    begin_rows(&answers, args, "unmap");
+    answers_begin(&answers, args->as_json, "unmap");
     for (int i = 2; i < args->n; i++) {
         struct row row = { .element = element };
         int r;
@@ -363,9 +215,9 @@ static enum ctl_status verb_unmap(const struct args *args)
             add_unmap_failure(&answers, r, layout, args->word[1], args->word[i]);
             continue;
         }
-        add_row(&answers, &row, "eso");
+        answers_row(&answers, &row, "eso");
     }
-    return end_rows(&answers);
+    return answers_end(&answers);
 }
 
 static enum ctl_status verb_runs(const struct args *args)
@@ -382,14 +234,14 @@ static enum ctl_status verb_runs(const struct args *args)
     if (read_pattern(args, "", args->word[0], &layout) < 0)
         return CTL_ERROR;
     if (runs_init(&runs, layout->pattern, off, len) < 0)
-        return report(args, "the range reaches past 2^62, the last byte a layout can reach");
-    begin_rows(&answers, args, "runs");
+        return report(args->as_json, "the range reaches past 2^62, the last byte a layout can reach");
+    answers_begin(&answers, args->as_json, "runs");
     while (!ferror(stdout) && runs_next(&runs, &run)) {
         struct row row = { .element = run.element, .file_off = run.file_off, .sub_off = run.sub_off, .len = run.len };
 
-        add_row(&answers, &row, "oesl");
+        answers_row(&answers, &row, "oesl");
     }
-    return end_rows(&answers);
+    return answers_end(&answers);
 }
 
 /* -- intersect, match -- */
@@ -397,12 +249,13 @@ static enum ctl_status verb_runs(const struct args *args)
 static enum ctl_status report_overlap(const struct args *args, int r)
 {
     if (r == -EOVERFLOW)
-        return report(args, "the common period of the two layouts reaches past 2^62 bytes: choose sizes with a smaller "
-                            "common multiple");
+        return report(args->as_json,
+                      "the common period of the two layouts reaches past 2^62 bytes: choose sizes with a smaller "
+                      "common multiple");
     if (r == -E2BIG)
-        return report(args,
+        return report(args->as_json,
                       "the two layouts meet in too many different ways: choose sizes with a smaller common multiple");
-    return report(args, "%s", strerror(-r));
+    return report(args->as_json, "%s", strerror(-r));
 }
 
 static void print_overlap(const struct args *args, const struct overlap *overlap)
@@ -447,9 +300,9 @@ static enum ctl_status verb_intersect(const struct args *args)
     if (read_pattern(args, "A: ", args->word[0], &a) < 0 || read_pattern(args, "B: ", args->word[2], &b) < 0)
         return CTL_ERROR;
     if (pattern_element(a->pattern, i) == NULL)
-        return report(args, "A has no element %" PRIu32 ": it has elements %s", i, range_of(a, range));
+        return report(args->as_json, "A has no element %" PRIu32 ": it has elements %s", i, range_of(a, range));
     if (pattern_element(b->pattern, j) == NULL)
-        return report(args, "B has no element %" PRIu32 ": it has elements %s", j, range_of(b, range));
+        return report(args->as_json, "B has no element %" PRIu32 ": it has elements %s", j, range_of(b, range));
     r = overlap_of_elements(a->pattern, i, b->pattern, j, &overlap);
     if (r < 0)
         return report_overlap(args, r);
@@ -573,7 +426,7 @@ static enum ctl_status verb_show(const struct args *args)
     if (read_pattern(args, "", args->word[0], &layout) < 0)
         return CTL_ERROR;
     if (picture_init(&picture, layout) < 0)
-        return report(args, "%s", strerror(ENOMEM));
+        return report(args->as_json, "%s", strerror(ENOMEM));
     if (args->as_json)
         print_show_json(layout, &picture);
     else
