@@ -44,12 +44,17 @@ struct pair {
     double ours, theirs; /* ns per unit, medians */
 };
 
+/* Long enough for a passing disturbance not to be all there is. */
 static double once(job *work, void *context)
 {
-    double start = now();
-    uint64_t units = work(context);
+    double start = now(), spent;
+    uint64_t units = 0;
 
-    return (now() - start) / (double) units;
+    do {
+        units += work(context);
+        spent = now() - start;
+    } while (spent < 100e3);
+    return spent / (double) units;
 }
 
 static struct pair measure(job *ours, job *theirs, void *context)
