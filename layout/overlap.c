@@ -301,13 +301,17 @@ static size_t find_encounters(const struct encounters *e, struct encounter *foun
 static void meet_encounters(const struct meeting *m, const struct encounters *e, struct found *found)
 {
     struct blocks in_a = blocks_in(m, 0), in_b = blocks_in(m, 1);
-    struct encounter *meets = NULL;
-    size_t n = 0;
+    cleanup(freep) struct encounter *meets = NULL;
+    size_t n;
 
-    if (draft_work(m->draft, n_distances(e)))
-        meets = draft_alloc(m->draft, n_distances(e) * 3 * sizeof meets[0]);
-    if (meets != NULL)
-        n = find_encounters(e, meets);
+    if (!draft_work(m->draft, n_distances(e)))
+        return;
+    meets = malloc(n_distances(e) * 3 * sizeof meets[0]);
+    if (meets == NULL) {
+        m->draft->error = -ENOMEM;
+        return;
+    }
+    n = find_encounters(e, meets);
 
     for (size_t i = 0; i < n && m->draft->error == 0; i++) {
         struct meeting one = *m;
@@ -333,7 +337,7 @@ static void meet_apart(const struct meeting *m, struct found *found)
     }
     longer = member(&m->side[1])->f.s > member(&m->side[0])->f.s;
     e = encounters_of(m);
-    if (n_distances(&e) < MIN(e.n_a, e.n_b))
+    if (n_distances(&e) < MIN(MIN(e.n_a, e.n_b), DRAFT_MAX_PARTS))
         meet_encounters(m, &e, found);
     else
         meet_blocks(m, longer, found);

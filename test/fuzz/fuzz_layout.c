@@ -3,24 +3,13 @@
 #include "layout/layout.h"
 #include "layout/map.h"
 #include "test/fuzz/fuzz.h"
+#include "test/support/texts.h"
 
 #include <string.h>
 
-static char *printed(const struct layout *layout)
-{
-    char *text = NULL;
-    size_t len;
-    FILE *out = open_memstream(&text, &len);
-
-    REQUIRE(out != NULL);
-    layout_print(out, layout);
-    fclose(out);
-    return text;
-}
-
 static void check_print(const struct layout *layout)
 {
-    cleanup(freep) char *text = printed(layout);
+    cleanup(freep) char *text = printed_layout(layout);
     cleanup(freep) char *text_again = NULL;
     cleanup(layout_freep) struct layout *again = NULL;
     struct layout_error error;
@@ -29,7 +18,7 @@ static void check_print(const struct layout *layout)
     if (r == -E2BIG) /* numbers printed in full may be longer than they were typed */
         return;
     REQUIRE(r == 0);
-    text_again = printed(again);
+    text_again = printed_layout(again);
     REQUIRE(strcmp(text, text_again) == 0);
 }
 

@@ -129,6 +129,15 @@ static int try_overlap(const void *layouts)
     return overlap_of_elements(pair[0]->pattern, 0, pair[1]->pattern, 1, &overlap);
 }
 
+/* Coprime strides: the way of finding what meets that keeps a list. */
+static int try_coprime(const void *nests)
+{
+    struct nest *const *pair = nests;
+    cleanup(overlap_done) struct overlap overlap = { 0 };
+
+    return overlap_of_nests(pair[0], pair[1], 0, UINT64_C(1009) * 1013, &overlap);
+}
+
 static int try_match(const void *layouts)
 {
     struct layout *const *pair = layouts;
@@ -141,9 +150,13 @@ Test(malloc, pairs)
 {
     struct layout *pair[] = { layout_of("array(shape=30x30, dist=(cyclic(2),block), grid=3x2)"),
                               layout_of("stripe(7,11)") };
+    struct nest *coprime[] = { nest_of("{(0,0,1009,1013)}"), nest_of("{(5,5,1013,1009)}") };
 
     survives(try_overlap, pair, "overlap_of_elements");
     survives(try_match, pair, "match_new");
+    survives(try_coprime, coprime, "overlap_of_nests");
+    nest_free(coprime[0]);
+    nest_free(coprime[1]);
     layout_free(pair[0]);
     layout_free(pair[1]);
 }

@@ -5,6 +5,7 @@
 #include "layout/gather.h"
 #include "layout/map.h"
 #include "layout/match.h"
+#include "test/support/texts.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -162,21 +163,10 @@ void check_gather(const struct oracle *oracle, const struct pattern *pattern, st
     free(back);
 }
 
-static char *printed(const struct layout *layout)
-{
-    char *text = NULL;
-    size_t len;
-    FILE *out = open_memstream(&text, &len);
-
-    layout_print(out, layout);
-    fclose(out);
-    return text;
-}
-
 void check_print(const struct oracle *oracle, const struct layout *layout, struct verdict *verdict)
 {
     cleanup(layout_freep) struct layout *again = NULL;
-    cleanup(freep) char *text = printed(layout);
+    cleanup(freep) char *text = printed_layout(layout);
     cleanup(freep) char *text_again = NULL;
     struct layout_error error;
 
@@ -184,7 +174,7 @@ void check_print(const struct oracle *oracle, const struct layout *layout, struc
         differ(verdict, "its canonical form is refused: column %zu: %s: %.200s", error.column, error.why, text);
         return;
     }
-    text_again = printed(again);
+    text_again = printed_layout(again);
     if (strcmp(text, text_again) != 0)
         differ(verdict, "printed %.200s, parsed and printed again %.200s", text, text_again);
     check_map(oracle, again->pattern, verdict);

@@ -50,3 +50,16 @@ struct text text_of_layout(const struct layout *layout)
     fclose(out);
     return text;
 }
+
+char *printed_layout(const struct layout *layout)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+
+    if (out == NULL)
+        abort();
+    layout_print(out, layout);
+    fclose(out);
+    return text;
+}

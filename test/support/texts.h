@@ -12,6 +12,9 @@ struct text {
 struct nest *nest_of(const char *text);
 struct layout *layout_of(const char *text);
 
+/* All of it, however long; the caller frees it. */
+char *printed_layout(const struct layout *layout);
+
 /* Cut short when longer. */
 struct text text_of_nest(const struct nest *nest);
 struct text text_of_layout(const struct layout *layout);
