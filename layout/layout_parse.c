@@ -378,6 +378,7 @@ static int parse_tail(struct scanner *scanner, struct layout *layout)
 
     if (scan_accept_word(scanner, "disp"))
         r = scan_size(scanner, &layout->disp);
+    layout->on_at = scanner->at;
     if (r == 0 && scan_accept_word(scanner, "on"))
         r = parse_disks(scanner, layout);
     if (r == 0 && !scan_at_end(scanner))

@@ -40,7 +40,7 @@ need_packages() {
 
 # What every build needs.
 # shellcheck disable=SC2034
-build_packages=(gcc libc6-dev cmake ninja-build pkg-config)
+build_packages=(gcc libc6-dev cmake ninja-build pkg-config libfuse3-dev fuse3 libconfig-dev libxxhash-dev libmount-dev)
 
 # build DIR [cmake options] [-- targets]: configures and builds, quietly as long as it works.
 build() {

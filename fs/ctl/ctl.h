@@ -16,5 +16,6 @@ enum ctl_status {
 
 /* Each group of verbs: argv[0] is the first word after its name. */
 enum ctl_status ctl_layout(int argc, char **argv);
+enum ctl_status ctl_format(int argc, char **argv);
 
 #endif

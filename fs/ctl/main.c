@@ -21,6 +21,8 @@ static enum ctl_status run(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "layout") == 0)
         return ctl_layout(argc - 2, argv + 2);
+    if (argc > 1 && strcmp(argv[1], "format") == 0)
+        return ctl_format(argc - 2, argv + 2);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         fputs(help, stdout);
         return CTL_OK;

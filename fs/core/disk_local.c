@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/core/disk.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define MAX_GROUPS 65536
+
+/* -1 with errno becomes -errno. */
+#define CHECKED(call)                            \
+    (__extension__({                             \
+        __typeof__(call) _r = (call);            \
+        _r < 0 ? (__typeof__(call)) -errno : _r; \
+    }))
+
+/* Calls that take no empty path, or that do not take one with O_PATH descriptors, go through /proc. */
+struct proc_path {
+    char s[32 + NAME_MAX + 1];
+};
+
+static const char *proc_path(struct proc_path *proc, int dir, const char *path)
+{
+    snprintf(proc->s, sizeof proc->s, *path != 0 ? "/proc/self/fd/%d/%s" : "/proc/self/fd/%d", dir, path);
+    return proc->s;
+}
+
+static int local_open(void *ctx, int dir, const char *path, int flags, mode_t mode)
+{
+    (void) ctx;
+    if (*path != 0)
+        return CHECKED(openat(dir, path, flags | O_NOFOLLOW | O_CLOEXEC, mode));
+    /* Again, what an O_PATH descriptor stands for. */
+    struct proc_path proc;
+
+    return CHECKED(open(proc_path(&proc, dir, ""), flags | O_CLOEXEC, mode));
+}
+
+static int local_close(void *ctx, int fd)
+{
+    (void) ctx;
+    return CHECKED(close(fd));
+}
+
+static ssize_t local_preadv(void *ctx, int fd, const struct iovec *iov, int n_iov, uint64_t off, bool no_wait)
+{
+    (void) ctx;
+    return CHECKED(preadv2(fd, iov, n_iov, (off_t) off, no_wait ? RWF_NOWAIT : 0));
+}
+
+static ssize_t local_pwritev(void *ctx, int fd, const struct iovec *iov, int n_iov, uint64_t off)
+{
+    (void) ctx;
+    return CHECKED(pwritev(fd, iov, n_iov, (off_t) off));
+}
+
+static int local_truncate(void *ctx, int fd, uint64_t size)
+{
+    (void) ctx;
+    return CHECKED(ftruncate(fd, (off_t) size));
+}
+
+static int local_allocate(void *ctx, int fd, int mode, uint64_t off, uint64_t len)
+{
+    (void) ctx;
+    return CHECKED(fallocate(fd, mode, (off_t) off, (off_t) len));
+}
+
+static int64_t local_seek(void *ctx, int fd, uint64_t off, int whence)
+{
+    (void) ctx;
+    return CHECKED(lseek(fd, (off_t) off, whence));
+}
+
+static int local_sync(void *ctx, int fd, enum disk_sync how)
+{
+    (void) ctx;
+    switch (how) {
+    case SYNC_START:
+        return CHECKED(sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE));
+    case SYNC_DATA:
+        return CHECKED(fdatasync(fd));
+    case SYNC_ALL:
+        return CHECKED(fsync(fd));
+    case SYNC_DISK:
+        return CHECKED(syncfs(fd));
+    }
+    return -EINVAL;
+}
+
+static int local_lock(void *ctx, int fd)
+{
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    int r = CHECKED(fcntl(fd, F_OFD_SETLK, &lock));
+
+    (void) ctx;
+    return r == -EACCES ? -EAGAIN : r;
+}
+
+static int local_stat(void *ctx, int dir, const char *path, struct stat *ret_stat)
+{
+    (void) ctx;
+    return CHECKED(fstatat(dir, path, ret_stat, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW));
+}
+
+static int local_statfs(void *ctx, int fd, struct statvfs *ret_statfs)
+{
+    (void) ctx;
+    return CHECKED(fstatvfs(fd, ret_statfs));
+}
+
+static ssize_t local_read_dir(void *ctx, int fd, void *buf, size_t size)
+{
+    (void) ctx;
+    return CHECKED(getdents64(fd, buf, size));
+}
+
+static ssize_t local_read_link(void *ctx, int dir, const char *path, char *buf, size_t size)
+{
+    (void) ctx;
+    return CHECKED(readlinkat(dir, path, buf, size));
+}
+
+static int local_link(void *ctx, int from_dir, const char *from, int to_dir, const char *to)
+{
+    struct proc_path proc;
+
+    (void) ctx;
+    if (*from != 0)
+        return CHECKED(linkat(from_dir, from, to_dir, to, 0));
+    return CHECKED(linkat(AT_FDCWD, proc_path(&proc, from_dir, ""), to_dir, to, AT_SYMLINK_FOLLOW));
+}
+
+static int local_rename(void *ctx, int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
+{
+    (void) ctx;
+    return CHECKED(renameat2(from_dir, from, to_dir, to, flags));
+}
+
+static int local_unlink(void *ctx, int dir, const char *path, int flags)
+{
+    (void) ctx;
+    return CHECKED(unlinkat(dir, path, flags));
+}
+
+static int local_mkdir(void *ctx, int dir, const char *path, mode_t mode)
+{
+    (void) ctx;
+    return CHECKED(mkdirat(dir, path, mode));
+}
+
+static int local_symlink(void *ctx, const char *target, int dir, const char *path)
+{
+    (void) ctx;
+    return CHECKED(symlinkat(target, dir, path));
+}
+
+static int local_mknod(void *ctx, int dir, const char *path, mode_t mode, dev_t dev)
+{
+    (void) ctx;
+    return CHECKED(mknodat(dir, path, mode, dev));
+}
+
+static int local_chmod(void *ctx, int dir, const char *path, mode_t mode)
+{
+    struct proc_path proc;
+
+    (void) ctx;
+    return CHECKED(chmod(proc_path(&proc, dir, path), mode));
+}
+
+static int local_chown(void *ctx, int dir, const char *path, uid_t uid, gid_t gid)
+{
+    (void) ctx;
+    return CHECKED(fchownat(dir, path, uid, gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW));
+}
+
+static int local_set_times(void *ctx, int dir, const char *path, const struct timespec times[2])
+{
+    (void) ctx;
+    return CHECKED(utimensat(dir, path, times, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW));
+}
+
+static ssize_t local_get_xattr(void *ctx, int dir, const char *path, const char *name, void *value, size_t size)
+{
+    struct proc_path proc;
+
+    (void) ctx;
+    return *path != 0 ? CHECKED(lgetxattr(proc_path(&proc, dir, path), name, value, size))
+                      : CHECKED(getxattr(proc_path(&proc, dir, path), name, value, size));
+}
+
+static int local_set_xattr(void *ctx, int dir, const char *path, const char *name, const void *value, size_t size,
+                           int flags)
+{
+    struct proc_path proc;
+
+    (void) ctx;
+    return *path != 0 ? CHECKED(lsetxattr(proc_path(&proc, dir, path), name, value, size, flags))
+                      : CHECKED(setxattr(proc_path(&proc, dir, path), name, value, size, flags));
+}
+
+static ssize_t local_list_xattr(void *ctx, int dir, const char *path, char *list, size_t size)
+{
+    struct proc_path proc;
+
+    (void) ctx;
+    return *path != 0 ? CHECKED(llistxattr(proc_path(&proc, dir, path), list, size))
+                      : CHECKED(listxattr(proc_path(&proc, dir, path), list, size));
+}
+
+static int local_remove_xattr(void *ctx, int dir, const char *path, const char *name)
+{
+    struct proc_path proc;
+
+    (void) ctx;
+    return *path != 0 ? CHECKED(lremovexattr(proc_path(&proc, dir, path), name))
+                      : CHECKED(removexattr(proc_path(&proc, dir, path), name));
+}
+
+/* -- whose name -- */
+
+/* What this thread acts as. Threads share umask and credentials calls of libc reach all of them, so a thread first
+ * takes a umask of its own, and system calls are made directly. */
+static _Thread_local struct {
+    bool own_umask;
+    bool assumed;
+} identity;
+
+static void set_groups(const gid_t *groups, size_t n)
+{
+    (void) syscall(SYS_setgroups, n, groups);
+}
+
+/* The supplementary groups of a thread, from the kernel's own account of it. */
+static size_t groups_of(pid_t pid, gid_t **ret_groups)
+{
+    char path[64], *line = NULL;
+    size_t size = 0, n = 0, room = 0;
+    gid_t *groups = NULL;
+    FILE *in;
+
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    in = fopen(path, "re");
+    while (in != NULL && getline(&line, &size, in) > 0) {
+        char *at = line, *end;
+
+        if (strncmp(line, "Groups:", 7) != 0)
+            continue;
+        for (at += 7; n < MAX_GROUPS; at = end) {
+            unsigned long gid = strtoul(at, &end, 10);
+
+            if (end == at)
+                break;
+            if (n == room) {
+                gid_t *more = realloc(groups, (room = 2 * room + 16) * sizeof *groups);
+
+                if (more == NULL)
+                    break;
+                groups = more;
+            }
+            groups[n++] = (gid_t) gid;
+        }
+        break;
+    }
+    if (in != NULL)
+        fclose(in);
+    free(line);
+    *ret_groups = groups;
+    return n;
+}
+
+static int local_assume(void *ctx, const struct cred *cred)
+{
+    (void) ctx;
+    if (!identity.own_umask && unshare(CLONE_FS) < 0)
+        return -errno;
+    identity.own_umask = true;
+    umask(cred->umask);
+    if (geteuid() != 0 || (cred->uid == 0 && cred->gid == 0))
+        return 0; /* an ordinary user's daemon can be nobody else */
+    if (cred->uid != 0) {
+        cleanup(freep) gid_t *groups = NULL;
+        size_t n = cred->pid != 0 ? groups_of(cred->pid, &groups) : 0;
+
+        set_groups(groups, n);
+    }
+    setfsgid(cred->gid);
+    setfsuid(cred->uid); /* last: it takes the capabilities with it */
+    identity.assumed = true;
+    return 0;
+}
+
+static void local_resume(void *ctx)
+{
+    (void) ctx;
+    umask(0);
+    if (!identity.assumed)
+        return;
+    identity.assumed = false;
+    setfsuid(geteuid());
+    setfsgid(getegid());
+    set_groups(NULL, 0);
+}
+
+const struct disk_ops disk_local_ops = {
+    .open = local_open,
+    .close = local_close,
+    .preadv = local_preadv,
+    .pwritev = local_pwritev,
+    .truncate = local_truncate,
+    .allocate = local_allocate,
+    .seek = local_seek,
+    .sync = local_sync,
+    .lock = local_lock,
+    .stat = local_stat,
+    .statfs = local_statfs,
+    .read_dir = local_read_dir,
+    .read_link = local_read_link,
+    .link = local_link,
+    .rename = local_rename,
+    .unlink = local_unlink,
+    .mkdir = local_mkdir,
+    .symlink = local_symlink,
+    .mknod = local_mknod,
+    .chmod = local_chmod,
+    .chown = local_chown,
+    .set_times = local_set_times,
+    .get_xattr = local_get_xattr,
+    .set_xattr = local_set_xattr,
+    .list_xattr = local_list_xattr,
+    .remove_xattr = local_remove_xattr,
+    .assume = local_assume,
+    .resume = local_resume,
+};

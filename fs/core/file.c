@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/core/file.h"
+
+#include "fs/core/reap.h"
+#include "fs/core/subfile.h"
+
+#include <string.h>
+#include <sys/xattr.h>
+
+/* -- records -- */
+
+int file_read_record(struct fs *fs, int dir, const char *path, struct record *ret_record)
+{
+    uint8_t bytes[RECORD_SIZE + 1]; /* one more, to see one that is too long */
+    ssize_t n = disk_call(fs_home(fs), get_xattr, dir, path, RECORD_XATTR, bytes, sizeof bytes);
+
+    /* No record, or one too long: as good as a damaged one. */
+    if (n == -ENODATA || n == -ERANGE)
+        return -EUCLEAN;
+    return n < 0 ? (int) n : record_decode(bytes, (size_t) n, ret_record);
+}
+
+int file_write_record(struct fs *fs, int dir, const char *path, const struct record *record, int flags)
+{
+    uint8_t bytes[RECORD_SIZE];
+
+    record_encode(record, bytes);
+    return disk_call(fs_home(fs), set_xattr, dir, path, RECORD_XATTR, bytes, sizeof bytes, flags);
+}
+
+int file_store(struct fs *fs, struct file *file)
+{
+    int fd, r;
+
+    if (memcmp(&file->record, &file->stored, sizeof file->record) == 0 || fs->read_only)
+        return 0;
+    file->record.epoch = fs->volume->epoch;
+    r = inode_open(fs->inodes, file->inode, &fd);
+    if (r < 0)
+        return r;
+    r = file_write_record(fs, fd, "", &file->record, XATTR_REPLACE);
+    inode_close(fs->inodes, file->inode);
+    if (r == 0) {
+        file->stored = file->record;
+        file->n_stores++;
+    }
+    return r;
+}
+
+/* -- loading -- */
+
+uint64_t file_must_have(const struct file *file, uint32_t slot)
+{
+    return bits_has(&file->strict_bits, slot) ? file_layout_len(file->layout, slot, file->strict) : 0;
+}
+
+/* The mount that stored the record did not end well: what it did later is told by the subfiles' lengths. */
+static int look_at_subfiles(struct fs *fs, struct file *file)
+{
+    struct record_bits found = { 0 };
+    uint64_t size = file->record.size;
+
+    for (uint32_t slot = 0; slot < file->n_slots; slot++) {
+        uint64_t len, must = file_must_have(file, slot);
+        int r = subfile_len(fs, file, slot, &len);
+
+        if (r == -EIO || r == -EUCLEAN)
+            len = 0; /* an absent disk, something planted: an error for who reads those bytes */
+        else if (r < 0)
+            return r;
+        if (len > 0) {
+            const struct nest *nest = pattern_element(file->layout->pattern, file_layout_element(file->layout, slot));
+
+            if (len > nest->size)
+                return -EUCLEAN;
+            size = MAX(size, nest_select(nest, len - 1) + 1);
+        }
+        if (must > 0 || file->sub[slot].fd >= 0 || r < 0)
+            bits_mark(&found, slot);
+    }
+    file->record.size = size;
+    file->record.bits = found;
+    return 0;
+}
+
+/* Brings a file back into the state it would have after an orderly close. */
+static int recover(struct fs *fs, struct file *file)
+{
+    int r = 0;
+
+    if (file->record.epoch <= fs->volume->unclean)
+        r = file->record.state == RECORD_TRUNC ? 0 : look_at_subfiles(fs, file);
+    if (r == 0 && !fs->read_only && file->record.state == RECORD_TRUNC)
+        r = file_finish_cut(fs, file);
+    if (r == 0 && !fs->read_only && file->record.epoch <= fs->volume->unclean) {
+        r = file_pad(fs, file);
+        if (r == 0)
+            r = file_store(fs, file);
+    }
+    return r;
+}
+
+static struct file *new_file(struct inode *inode, struct file_layout *layout, const struct record *record)
+{
+    uint32_t n_slots = file_layout_slots(layout);
+    struct file *file = calloc(1, sizeof *file + n_slots * sizeof file->sub[0]);
+
+    if (file == NULL)
+        return NULL;
+    file->inode = inode;
+    file->layout = layout;
+    file->n_slots = n_slots;
+    file->record = file->stored = *record;
+    pthread_mutex_init(&file->sync_lock, NULL);
+    pthread_rwlock_init(&file->io, NULL);
+    pthread_mutex_init(&file->meta, NULL);
+    for (uint32_t slot = 0; slot < n_slots; slot++)
+        file->sub[slot] = (struct subfile){ .fd = -1, .len = SUBFILE_LEN_UNKNOWN };
+    return file;
+}
+
+static void free_file(struct fs *fs, struct file *file)
+{
+    subfile_close_all(fs, file);
+    layouts_put(fs->layouts, file->layout);
+    pthread_mutex_destroy(&file->sync_lock);
+    pthread_rwlock_destroy(&file->io);
+    pthread_mutex_destroy(&file->meta);
+    free(file);
+}
+
+static int load(struct fs *fs, struct inode *inode, struct file **ret_file)
+{
+    struct file_layout *layout;
+    struct record record;
+    struct file *file;
+    int fd, r = inode_open(fs->inodes, inode, &fd);
+
+    if (r < 0)
+        return r;
+    r = file_read_record(fs, fd, "", &record);
+    inode_close(fs->inodes, inode);
+    if (r == 0)
+        r = layouts_get(fs->layouts, record.layout, &layout);
+    if (r < 0)
+        return r;
+    file = new_file(inode, layout, &record);
+    if (file == NULL) {
+        layouts_put(fs->layouts, layout);
+        return -ENOMEM;
+    }
+    if (record.epoch <= fs->volume->unclean) {
+        file->strict = record.durable_size;
+        file->strict_bits = record.durable;
+    } else {
+        file->strict = record.size;
+        file->strict_bits = record.bits;
+        for (uint32_t slot = 0; slot < file->n_slots; slot++)
+            file->sub[slot].absent = !bits_has(&record.bits, slot);
+    }
+    r = recover(fs, file);
+    if (r < 0) {
+        free_file(fs, file);
+        return r;
+    }
+    if (record.epoch <= fs->volume->unclean && !fs->read_only) {
+        file->strict = file->record.size;
+        file->strict_bits = file->record.bits;
+    }
+    *ret_file = file;
+    return 0;
+}
+
+int file_get(struct fs *fs, struct inode *inode, struct file **ret_file)
+{
+    bool first;
+    int r = 0;
+
+    if (inode->fmt != S_IFREG)
+        return inode->fmt == S_IFDIR ? -EISDIR : -EINVAL;
+    inode_ref(fs->inodes, inode);
+    pthread_mutex_lock(&inode->lock);
+    first = inode->file == NULL;
+    if (first)
+        r = inode->reaped ? -ESTALE : load(fs, inode, &inode->file);
+    if (r == 0)
+        inode->file->n_users++;
+    *ret_file = inode->file;
+    pthread_mutex_unlock(&inode->lock);
+    if (r < 0)
+        inode_unref(fs->inodes, inode);
+    else if (first && !fs->read_only && (*ret_file)->record.oldest_gen < (*ret_file)->record.gen)
+        file_reap_old(fs, *ret_file);
+    return r;
+}
+
+/* The last user goes: subfiles as long as they must be, the record as it is. A file that has no name any more goes. */
+static void close_file(struct fs *fs, struct file *file)
+{
+    struct inode *inode = file->inode;
+
+    if (inode_is_gone(fs->inodes, inode)) {
+        if (fs_reap(fs, &file->record) == 0)
+            inode->reaped = true;
+    } else if (!fs->read_only) {
+        pthread_rwlock_wrlock(&file->io);
+        (void) file_pad(fs, file); /* who wants to know has asked with fsync or close */
+        pthread_rwlock_unlock(&file->io);
+        (void) file_settle(fs, file);
+    }
+}
+
+void file_put(struct fs *fs, struct file *file)
+{
+    struct inode *inode = file->inode;
+
+    pthread_mutex_lock(&inode->lock);
+    if (--file->n_users == 0) {
+        close_file(fs, file);
+        inode->file = NULL;
+        free_file(fs, file);
+    }
+    pthread_mutex_unlock(&inode->lock);
+    inode_unref(fs->inodes, inode);
+}
+
+/* -- size and times -- */
+
+uint64_t file_size(struct file *file)
+{
+    uint64_t size;
+
+    pthread_mutex_lock(&file->meta);
+    size = file->record.size;
+    pthread_mutex_unlock(&file->meta);
+    return size;
+}
+
+uint32_t file_errors(struct file *file)
+{
+    uint32_t n;
+
+    pthread_mutex_lock(&file->meta);
+    n = file->n_errors;
+    pthread_mutex_unlock(&file->meta);
+    return n;
+}
+
+void file_touch(struct file *file)
+{
+    (void) clock_gettime(CLOCK_REALTIME_COARSE, &file->mtime);
+    file->times_dirty = true;
+    file->inode->read_since_change = false;
+}
+
+/* Blocks of all subfiles, as far as they are open; of others it does not change. */
+static uint64_t count_blocks(struct fs *fs, const struct file *file)
+{
+    uint64_t blocks = 0;
+
+    for (uint32_t slot = 0; slot < file->n_slots; slot++) {
+        const struct disk *disk;
+        struct stat st;
+
+        if (file->sub[slot].fd < 0) {
+            if (bits_has(&file->record.bits, slot) && !file->sub[slot].absent)
+                return file->record.blocks; /* not all are known */
+            continue;
+        }
+        if (subfile_disk(fs, file, slot, &disk) == 0 && disk_call(disk, stat, file->sub[slot].fd, "", &st) == 0)
+            blocks += (uint64_t) st.st_blocks;
+    }
+    return blocks;
+}
+
+static int store_times(struct fs *fs, struct file *file)
+{
+    struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, file->mtime };
+    int fd, r;
+
+    if (!file->times_dirty || fs->read_only)
+        return 0;
+    r = inode_open(fs->inodes, file->inode, &fd);
+    if (r < 0)
+        return r;
+    r = disk_call(fs_home(fs), set_times, fd, "", times);
+    inode_close(fs->inodes, file->inode);
+    if (r == 0)
+        file->times_dirty = false;
+    return r;
+}
+
+int file_settle(struct fs *fs, struct file *file)
+{
+    int r;
+
+    pthread_mutex_lock(&file->meta);
+    if (file->times_dirty)
+        file->record.blocks = count_blocks(fs, file);
+    r = file_store(fs, file);
+    if (r == 0)
+        r = store_times(fs, file);
+    pthread_mutex_unlock(&file->meta);
+    return r;
+}

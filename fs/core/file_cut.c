@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/* Making files shorter and longer, holes, and what a generation leaves behind. */
+#include "fs/core/file.h"
+#include "fs/core/subfile.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <linux/falloc.h>
+
+/* -- to nothing: a new generation, the old one goes when that is durable -- */
+
+struct reap_job {
+    struct job job;
+    struct fs *fs;
+    struct inode *inode;
+};
+
+static int remove_old(struct fs *fs, struct file *file)
+{
+    struct file_layout *layout;
+    struct record record;
+    int r;
+
+    pthread_mutex_lock(&file->meta);
+    record = file->record;
+    pthread_mutex_unlock(&file->meta);
+    if (record.oldest_gen == record.gen)
+        return 0;
+    r = file_sync_stub(fs, file);
+    if (r == 0)
+        r = layouts_get(fs->layouts, record.old_layout, &layout);
+    if (r < 0)
+        return r;
+    r = subfile_remove_all(fs, &record, layout, record.oldest_gen, record.gen);
+    layouts_put(fs->layouts, layout);
+    if (r < 0)
+        return r;
+    pthread_mutex_lock(&file->meta);
+    file->record.oldest_gen = record.gen;
+    pthread_mutex_unlock(&file->meta);
+    return 0;
+}
+
+static void run_reap(struct job *job)
+{
+    struct reap_job *reap = (struct reap_job *) job;
+    struct file *file;
+
+    if (file_get(reap->fs, reap->inode, &file) == 0) {
+        pthread_mutex_lock(&file->sync_lock);
+        (void) remove_old(reap->fs, file); /* what stays is tried again when the file is next used */
+        pthread_mutex_unlock(&file->sync_lock);
+        file_put(reap->fs, file);
+    }
+    inode_unref(reap->fs->inodes, reap->inode);
+    free(reap);
+}
+
+void file_reap_old(struct fs *fs, struct file *file)
+{
+    struct reap_job *reap = calloc(1, sizeof *reap);
+
+    if (reap == NULL)
+        return;
+    *reap = (struct reap_job){ .job = { .run = run_reap }, .fs = fs, .inode = file->inode };
+    inode_ref(fs->inodes, file->inode);
+    workers_later(fs->workers, &reap->job);
+}
+
+/* io is held exclusively. */
+static int cut_to_nothing(struct fs *fs, struct file *file)
+{
+    struct record record;
+    int r;
+
+    pthread_mutex_lock(&file->meta);
+    record = file->record;
+    record.size = record.durable_size = record.blocks = 0;
+    record.state = RECORD_OK;
+    if (!bits_none(&record.bits)) {
+        memcpy(record.old_layout, record.layout, HASH_SIZE);
+        record.gen++;
+        record.bits = record.durable = (struct record_bits){ 0 };
+    }
+    file->record = record;
+    r = file_store(fs, file);
+    if (r == 0) {
+        file->strict = 0;
+        file->strict_bits = record.bits;
+        if (record.oldest_gen < record.gen)
+            subfile_close_all(fs, file);
+    } else {
+        file->record = file->stored;
+    }
+    pthread_mutex_unlock(&file->meta);
+    return r;
+}
+
+/* -- shorter -- */
+
+int file_cut_tails(struct fs *fs, struct file *file)
+{
+    uint64_t size = file_size(file);
+    int r = 0;
+
+    for (uint32_t slot = 0; r == 0 && slot < file->n_slots; slot++) {
+        uint64_t want = file_layout_len(file->layout, slot, size), len;
+
+        r = subfile_len(fs, file, slot, &len);
+        if (r == 0 && len > want)
+            r = subfile_set_len(fs, file, slot, want);
+    }
+    return r;
+}
+
+int file_finish_cut(struct fs *fs, struct file *file)
+{
+    int r = file_cut_tails(fs, file);
+
+    if (r < 0)
+        return r;
+    pthread_mutex_lock(&file->meta);
+    file->record.state = RECORD_OK;
+    r = file_store(fs, file);
+    pthread_mutex_unlock(&file->meta);
+    return r;
+}
+
+/* io is held exclusively. The record tells of the cut before it is made; where bytes go that an fsync has promised, it
+ * tells so durably. */
+static int cut(struct fs *fs, struct file *file, uint64_t size)
+{
+    bool promised;
+    int r;
+
+    pthread_mutex_lock(&file->meta);
+    promised = size < file->strict;
+    file->record.size = size;
+    file->record.durable_size = MIN(file->record.durable_size, size);
+    file->record.state = RECORD_TRUNC;
+    r = file_store(fs, file);
+    if (r == 0)
+        file->strict = MIN(file->strict, size);
+    else
+        file->record = file->stored;
+    pthread_mutex_unlock(&file->meta);
+    if (r == 0 && promised)
+        r = file_sync_stub(fs, file);
+    return r < 0 ? r : file_finish_cut(fs, file);
+}
+
+static int truncate_locked(struct fs *fs, struct file *file, uint64_t size)
+{
+    uint64_t old = file_size(file);
+    int r = 0;
+
+    if (size == 0 && old > 0)
+        r = cut_to_nothing(fs, file);
+    else if (size < old)
+        r = cut(fs, file, size);
+    if (r < 0)
+        return r;
+    pthread_mutex_lock(&file->meta);
+    file->record.size = size;
+    file_touch(file);
+    pthread_mutex_unlock(&file->meta);
+    return 0;
+}
+
+int file_truncate(struct fs *fs, struct file *file, uint64_t size)
+{
+    bool old_left;
+    int r = 0;
+
+    if (fs->read_only)
+        return -EROFS;
+    if (size > FALLS_LIMIT)
+        return -EFBIG;
+    pthread_rwlock_wrlock(&file->io);
+    if (file->record.state == RECORD_TRUNC) /* only changes under io */
+        r = file_finish_cut(fs, file);
+    if (r == 0)
+        r = truncate_locked(fs, file, size);
+    old_left = r == 0 && file->record.oldest_gen < file->record.gen;
+    pthread_rwlock_unlock(&file->io);
+    if (r == 0)
+        r = file_settle(fs, file);
+    if (old_left)
+        file_reap_old(fs, file);
+    return r;
+}
+
+/* -- allocation and holes -- */
+
+/* One call for each subfile: a range of the file is a range of each. */
+static int allocate_subfiles(struct fs *fs, struct file *file, int mode, uint64_t off, uint64_t len)
+{
+    bool digs = (mode & FALLOC_FL_PUNCH_HOLE) != 0;
+    int r = 0;
+
+    for (uint32_t slot = 0; r == 0 && slot < file->n_slots; slot++) {
+        uint64_t lo = file_layout_len(file->layout, slot, off), hi = file_layout_len(file->layout, slot, off + len);
+        const struct disk *disk;
+        int fd = -1;
+
+        if (lo == hi)
+            continue;
+        r = subfile_disk(fs, file, slot, &disk);
+        if (r == 0)
+            r = subfile_open(fs, file, slot, !digs, &fd);
+        if (r == 0 && fd >= 0)
+            r = disk_call(disk, allocate, fd, mode, lo, hi - lo);
+        if (r == 0 && fd >= 0) {
+            pthread_mutex_lock(&file->meta);
+            file->sub[slot].dirty = true;
+            if ((mode & FALLOC_FL_KEEP_SIZE) == 0)
+                file->sub[slot].len = MAX(file->sub[slot].len, hi);
+            pthread_mutex_unlock(&file->meta);
+        }
+    }
+    return r;
+}
+
+int file_allocate(struct fs *fs, struct file *file, int mode, uint64_t off, uint64_t len)
+{
+    static const int known[] = { 0, FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                 FALLOC_FL_ZERO_RANGE, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE };
+    uint64_t end;
+    bool is_known = false;
+    int r = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+        is_known |= mode == known[i];
+    if (!is_known)
+        return -EOPNOTSUPP;
+    if (fs->read_only)
+        return -EROFS;
+    if (add_overflows(off, len, &end) || end > FALLS_LIMIT)
+        return -EFBIG;
+    pthread_rwlock_wrlock(&file->io);
+    if (file->record.state == RECORD_TRUNC)
+        r = file_finish_cut(fs, file);
+    if (r == 0)
+        r = allocate_subfiles(fs, file, mode, off, len);
+    if (r == 0) {
+        pthread_mutex_lock(&file->meta);
+        if ((mode & FALLOC_FL_KEEP_SIZE) == 0)
+            file->record.size = MAX(file->record.size, end);
+        file_touch(file);
+        pthread_mutex_unlock(&file->meta);
+    } else {
+        (void) file_cut_tails(fs, file);
+    }
+    pthread_rwlock_unlock(&file->io);
+    return r < 0 ? r : file_settle(fs, file);
+}
+
+/* The first data, or the first hole, in one subfile from the file's byte off on: a byte of the file, or size. */
+static int64_t seek_in_subfile(struct fs *fs, struct file *file, uint32_t slot, uint64_t off, uint64_t size, int whence)
+{
+    const struct nest *nest = pattern_element(file->layout->pattern, file_layout_element(file->layout, slot));
+    uint64_t sub_off = file_layout_len(file->layout, slot, off), end = file_layout_len(file->layout, slot, size);
+    const struct disk *disk;
+    int fd, r = subfile_open(fs, file, slot, false, &fd);
+    int64_t at;
+
+    if (r < 0)
+        return r;
+    if (sub_off >= end)
+        return (int64_t) size;
+    if (fd < 0 || (uint64_t) file->sub[slot].len <= sub_off)
+        return whence == SEEK_HOLE ? (int64_t) nest_select(nest, sub_off) : (int64_t) size;
+    r = subfile_disk(fs, file, slot, &disk);
+    at = r < 0 ? r : disk_call(disk, seek, fd, sub_off, whence);
+    if (at == -ENXIO)
+        return (int64_t) size; /* no data behind */
+    if (at < 0)
+        return at;
+    return (uint64_t) at < end ? (int64_t) nest_select(nest, (uint64_t) at) : (int64_t) size;
+}
+
+int64_t file_seek(struct fs *fs, struct file *file, uint64_t off, int whence)
+{
+    uint64_t size;
+    int64_t nearest;
+
+    pthread_rwlock_wrlock(&file->io); /* lengths of subfiles stand still */
+    size = file_size(file);
+    nearest = off >= size ? -ENXIO : (int64_t) size;
+    for (uint32_t slot = 0; nearest >= 0 && slot < file->n_slots; slot++) {
+        int64_t at = seek_in_subfile(fs, file, slot, off, size, whence);
+
+        nearest = at < 0 ? at : MIN(nearest, at);
+    }
+    pthread_rwlock_unlock(&file->io);
+    if (whence == SEEK_DATA && nearest == (int64_t) size)
+        return -ENXIO;
+    return nearest;
+}

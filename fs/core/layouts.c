@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/core/layouts.h"
+
+#include "fs/core/file_text.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define MAX_TEXT    (65536 + 64 * 1024)
+#define KEEP_UNUSED 64
+
+struct layouts {
+    struct volume *volume;
+    pthread_mutex_t lock;
+    struct file_layout *first; /* lock; few: files share them */
+    uint32_t n_unused;         /* lock */
+};
+
+int layouts_new(struct volume *volume, struct layouts **ret_layouts)
+{
+    struct layouts *layouts = calloc(1, sizeof *layouts);
+
+    if (layouts == NULL)
+        return -ENOMEM;
+    layouts->volume = volume;
+    pthread_mutex_init(&layouts->lock, NULL);
+    *ret_layouts = layouts;
+    return 0;
+}
+
+static void free_layout(struct file_layout *layout)
+{
+    layout_free(layout->layout);
+    free(layout);
+}
+
+void layouts_free(struct layouts *layouts)
+{
+    if (layouts == NULL)
+        return;
+    while (layouts->first != NULL) {
+        struct file_layout *layout = layouts->first;
+
+        layouts->first = layout->next;
+        free_layout(layout);
+    }
+    pthread_mutex_destroy(&layouts->lock);
+    free(layouts);
+}
+
+/* -- those in memory -- */
+
+static struct file_layout *find(struct layouts *layouts, const uint8_t hash[HASH_SIZE])
+{
+    for (struct file_layout *layout = layouts->first; layout != NULL; layout = layout->next)
+        if (memcmp(layout->hash, hash, HASH_SIZE) == 0) {
+            layouts->n_unused -= layout->refs++ == 0;
+            return layout;
+        }
+    return NULL;
+}
+
+struct file_layout *layouts_ref(struct layouts *layouts, struct file_layout *layout)
+{
+    pthread_mutex_lock(&layouts->lock);
+    layouts->n_unused -= layout->refs++ == 0;
+    pthread_mutex_unlock(&layouts->lock);
+    return layout;
+}
+
+void layouts_put(struct layouts *layouts, struct file_layout *layout)
+{
+    if (layout == NULL)
+        return;
+    pthread_mutex_lock(&layouts->lock);
+    if (--layout->refs == 0 && ++layouts->n_unused > KEEP_UNUSED) {
+        struct file_layout **at = &layouts->first;
+
+        while (*at != layout)
+            at = &(*at)->next;
+        *at = layout->next;
+        layouts->n_unused--;
+        free_layout(layout);
+    }
+    pthread_mutex_unlock(&layouts->lock);
+}
+
+/* -- those on disk -- */
+
+static void hash_text(const char *text, size_t len, uint8_t ret_hash[HASH_SIZE])
+{
+    XXH128_canonical_t canonical;
+
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits(text, len));
+    memcpy(ret_hash, canonical.digest, HASH_SIZE);
+}
+
+struct text_path {
+    char s[sizeof "layout/" + 2 * HASH_SIZE];
+};
+
+static const char *text_path(struct text_path *path, const uint8_t hash[HASH_SIZE])
+{
+    memcpy(path->s, "layout/", 7);
+    hex_print(hash, HASH_SIZE, path->s + 7);
+    return path->s;
+}
+
+/* The text under this name, from the first disk that has it whole. */
+static int read_text(struct layouts *layouts, const uint8_t hash[HASH_SIZE], char **ret_text, size_t *ret_len)
+{
+    struct text_path path;
+    int r = -EIO;
+
+    for (uint32_t i = 0; i < layouts->volume->n_disks; i++) {
+        const struct disk *disk = &layouts->volume->disk[(layouts->volume->home + i) % layouts->volume->n_disks];
+        cleanup(freep) char *text = NULL;
+        uint8_t real[HASH_SIZE];
+        size_t len;
+
+        if (!disk_is_present(disk))
+            continue;
+        if (file_text_read(disk, text_path(&path, hash), MAX_TEXT, &text, &len) < 0)
+            continue;
+        hash_text(text, len, real);
+        if (memcmp(real, hash, HASH_SIZE) == 0) {
+            *ret_text = steal(text);
+            *ret_len = len;
+            return 0;
+        }
+        r = -EUCLEAN;
+    }
+    return r;
+}
+
+/* Equal names are believed only for equal texts. */
+static int write_text(struct layouts *layouts, const uint8_t hash[HASH_SIZE], const char *text, size_t len)
+{
+    struct text_path path;
+
+    for (uint32_t i = 0; i < layouts->volume->n_disks; i++) {
+        const struct disk *disk = &layouts->volume->disk[i];
+        cleanup(freep) char *old = NULL;
+        size_t old_len;
+        int r;
+
+        if (!disk_is_present(disk))
+            continue;
+        r = file_text_read(disk, text_path(&path, hash), MAX_TEXT, &old, &old_len);
+        if (r == 0 && old_len == len && memcmp(old, text, len) == 0)
+            continue;
+        if (r == 0 && old_len > 0) {
+            uint8_t real[HASH_SIZE];
+
+            hash_text(old, old_len, real);
+            if (memcmp(real, hash, HASH_SIZE) == 0)
+                return -EEXIST; /* another text of the same name */
+        }
+        r = file_text_replace(disk, path.s, text, len);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* -- building -- */
+
+static int build(struct layouts *layouts, const char *text, size_t len, struct file_layout **ret_layout,
+                 struct layout_error *error)
+{
+    struct file_layout *layout = calloc(1, sizeof *layout);
+    int r = layout == NULL ? -ENOMEM : layout_parse(text, len, 0, &layout->layout, error);
+
+    if (r < 0) {
+        free(layout);
+        return r;
+    }
+    layout->pattern = layout->layout->pattern;
+    layout->n_list = layout->layout->n_disks;
+    layout->list = layout->layout->disk;
+    r = layout->pattern == NULL || layout->n_list == 0 ? -EUCLEAN : 0;
+    for (uint32_t i = 0; r == 0 && i < layout->n_list; i++)
+        if (layout->list[i] >= layouts->volume->n_disks)
+            r = -ENODEV;
+    for (uint32_t i = 0; r == 0 && layout->layout->element_disk != NULL && i < layout->pattern->n_elements; i++)
+        if (layout->layout->element_disk[i] != LAYOUT_ANY_DISK &&
+            layout->layout->element_disk[i] >= layouts->volume->n_disks)
+            r = -ENODEV;
+    if (r < 0) {
+        free_layout(layout);
+        return r;
+    }
+    hash_text(text, len, layout->hash);
+    layout->refs = 1;
+    *ret_layout = layout;
+    return 0;
+}
+
+int layouts_get(struct layouts *layouts, const uint8_t hash[HASH_SIZE], struct file_layout **ret_layout)
+{
+    cleanup(freep) char *text = NULL;
+    struct layout_error error;
+    size_t len;
+    int r = 0;
+
+    pthread_mutex_lock(&layouts->lock);
+    *ret_layout = find(layouts, hash);
+    if (*ret_layout == NULL) {
+        r = read_text(layouts, hash, &text, &len);
+        if (r == 0)
+            r = build(layouts, text, len, ret_layout, &error);
+        if (r == 0) {
+            (*ret_layout)->next = layouts->first;
+            layouts->first = *ret_layout;
+        }
+    }
+    pthread_mutex_unlock(&layouts->lock);
+    return r == 0 || r == -EIO || r == -ENOMEM ? r : -EUCLEAN;
+}
+
+/* The disks of a layout that names none, all, or a pool. */
+static int print_disks(FILE *out, const struct volume *volume, const struct layout *layout)
+{
+    uint32_t n = 0;
+
+    fputs(" on ", out);
+    for (uint32_t i = 0; i < volume->n_disks; i++)
+        if (layout->disks != DISKS_POOL || strcmp(volume->stamp.disk[i].pool, layout->pool) == 0)
+            fprintf(out, "%sd%" PRIu32, n++ > 0 ? "," : "", i);
+    return n > 0 ? 0 : -ENODEV;
+}
+
+static int make_explicit(const struct volume *volume, const struct layout *layout, char **ret_text, size_t *ret_len)
+{
+    cleanup(freep) char *text = NULL;
+    FILE *out = open_memstream(&text, ret_len);
+    int r = 0;
+
+    if (out == NULL)
+        return -ENOMEM;
+    if (layout->disks == DISKS_LIST) {
+        fputs(layout->text, out);
+    } else {
+        fwrite(layout->text, 1, layout->on_at, out);
+        if (memchr(layout->text, '#', layout->on_at) != NULL)
+            fputc('\n', out); /* what follows is not part of the comment */
+        r = print_disks(out, volume, layout);
+    }
+    if (fclose(out) != 0)
+        r = -ENOMEM;
+    if (r == 0)
+        *ret_text = steal(text);
+    return r;
+}
+
+int layouts_add(struct layouts *layouts, const char *text, struct file_layout **ret_layout, bool *ret_rotates,
+                struct layout_error *ret_error)
+{
+    cleanup(layout_freep) struct layout *typed = NULL;
+    cleanup(freep) char *full = NULL;
+    struct file_layout *layout = NULL, *known;
+    size_t len;
+    int r = layout_parse(text, strlen(text), 0, &typed, ret_error);
+
+    if (r < 0)
+        return r;
+    *ret_error = (struct layout_error){ .column = typed->on_at + 1 };
+    snprintf(ret_error->why, sizeof ret_error->why, "the volume has no such disks: it has d0 to d%" PRIu32,
+             layouts->volume->n_disks - 1);
+    *ret_rotates = typed->disks != DISKS_LIST;
+    r = make_explicit(layouts->volume, typed, &full, &len);
+    if (r == 0)
+        r = build(layouts, full, len, &layout, ret_error);
+    if (r < 0)
+        return r;
+    pthread_mutex_lock(&layouts->lock);
+    known = find(layouts, layout->hash);
+    if (known == NULL && (layouts->volume->flags & VOLUME_READ_ONLY) == 0)
+        r = write_text(layouts, layout->hash, full, len);
+    if (known == NULL && r == 0) {
+        layout->next = layouts->first;
+        layouts->first = layout;
+        known = steal(layout);
+    }
+    pthread_mutex_unlock(&layouts->lock);
+    if (layout != NULL)
+        free_layout(layout);
+    if (r == 0)
+        *ret_layout = known;
+    return r;
+}
+
+/* -- where subfiles are -- */
+
+uint32_t file_layout_disk(const struct file_layout *layout, uint32_t home, uint16_t rotate, uint32_t slot)
+{
+    const uint32_t *fixed = layout->layout->element_disk;
+
+    if (slot == layout->pattern->n_elements)
+        return home;
+    if (fixed != NULL && fixed[slot] != LAYOUT_ANY_DISK)
+        return fixed[slot];
+    return layout->list[(rotate + slot) % layout->n_list];
+}
+
+uint64_t file_layout_len(const struct file_layout *layout, uint32_t slot, uint64_t size)
+{
+    return nest_rank(pattern_element(layout->pattern, file_layout_element(layout, slot)), size);
+}
+
+void object_path(const struct volume *volume, const uint8_t id[ID_SIZE], uint64_t gen, uint32_t slot,
+                 const struct file_layout *layout, char ret_path[static OBJECT_PATH])
+{
+    char hex[2 * ID_SIZE + 1];
+    int n = snprintf(ret_path, OBJECT_PATH, "obj/%02x", id[0] % volume->fanout);
+
+    if (slot == OBJECT_DIR)
+        return;
+    hex_print(id, ID_SIZE, hex);
+    if (slot == layout->pattern->n_elements)
+        snprintf(ret_path + n, OBJECT_PATH - (size_t) n, "/%s.%" PRIu64 ".h", hex, gen);
+    else
+        snprintf(ret_path + n, OBJECT_PATH - (size_t) n, "/%s.%" PRIu64 ".%" PRIu32, hex, gen, slot);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/core/record.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+static const char magic[8] = "FALLSREC";
+
+/* Everything in front of the checksum, and the checksum. */
+#define BODY (RECORD_SIZE - 8)
+
+struct cursor {
+    uint8_t *at;
+};
+
+static void put(struct cursor *c, uint64_t value, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        *c->at++ = (uint8_t) (value >> 8 * i);
+}
+
+static void put_bytes(struct cursor *c, const void *bytes, size_t n)
+{
+    memcpy(c->at, bytes, n);
+    c->at += n;
+}
+
+static uint64_t get(const uint8_t **at, size_t n)
+{
+    uint64_t value = 0;
+
+    for (size_t i = 0; i < n; i++)
+        value |= (uint64_t) * (*at)++ << 8 * i;
+    return value;
+}
+
+static void get_bytes(const uint8_t **at, void *ret_bytes, size_t n)
+{
+    memcpy(ret_bytes, *at, n);
+    *at += n;
+}
+
+void record_encode(const struct record *record, uint8_t bytes[static RECORD_SIZE])
+{
+    struct cursor c = { bytes };
+
+    memset(bytes, 0, RECORD_SIZE);
+    put_bytes(&c, magic, sizeof magic);
+    put(&c, RECORD_VERSION, 2);
+    put(&c, record->state, 2);
+    put(&c, record->rotate, 2);
+    put(&c, record->hidden_mode, 2);
+    put_bytes(&c, record->id, ID_SIZE);
+    put(&c, record->gen, 8);
+    put(&c, record->oldest_gen, 8);
+    put_bytes(&c, record->layout, HASH_SIZE);
+    put_bytes(&c, record->old_layout, HASH_SIZE);
+    put_bytes(&c, record->target_layout, HASH_SIZE);
+    put(&c, record->size, 8);
+    put(&c, record->durable_size, 8);
+    put(&c, record->blocks, 8);
+    put(&c, record->epoch, 8);
+    for (size_t i = 0; i < ARRAY_SIZE(record->bits.word); i++)
+        put(&c, record->bits.word[i], 8);
+    for (size_t i = 0; i < ARRAY_SIZE(record->durable.word); i++)
+        put(&c, record->durable.word[i], 8);
+    c.at = bytes + BODY;
+    put(&c, XXH3_64bits(bytes, BODY), 8);
+}
+
+int record_decode(const uint8_t *bytes, size_t len, struct record *ret_record)
+{
+    const uint8_t *at = bytes + sizeof magic, *sum = bytes + BODY;
+    uint8_t again[RECORD_SIZE];
+    struct record record;
+
+    if (len != RECORD_SIZE || memcmp(bytes, magic, sizeof magic) != 0 || get(&sum, 8) != XXH3_64bits(bytes, BODY) ||
+        get(&at, 2) != RECORD_VERSION)
+        return -EUCLEAN;
+    record.state = (enum record_state) get(&at, 2);
+    record.rotate = (uint16_t) get(&at, 2);
+    record.hidden_mode = (uint16_t) get(&at, 2);
+    get_bytes(&at, record.id, ID_SIZE);
+    record.gen = get(&at, 8);
+    record.oldest_gen = get(&at, 8);
+    get_bytes(&at, record.layout, HASH_SIZE);
+    get_bytes(&at, record.old_layout, HASH_SIZE);
+    get_bytes(&at, record.target_layout, HASH_SIZE);
+    record.size = get(&at, 8);
+    record.durable_size = get(&at, 8);
+    record.blocks = get(&at, 8);
+    record.epoch = get(&at, 8);
+    for (size_t i = 0; i < ARRAY_SIZE(record.bits.word); i++)
+        record.bits.word[i] = get(&at, 8);
+    for (size_t i = 0; i < ARRAY_SIZE(record.durable.word); i++)
+        record.durable.word[i] = get(&at, 8);
+    /* A sum can be forged: what is believed later must be in range now. */
+    if (record.state > RECORD_DAMAGED || record.oldest_gen > record.gen || record.size > UINT64_C(1) << 62 ||
+        record.durable_size > record.size || (record.hidden_mode & ~0600) != 0)
+        return -EUCLEAN;
+    record_encode(&record, again);
+    if (memcmp(again, bytes, RECORD_SIZE) != 0)
+        return -EUCLEAN;
+    *ret_record = record;
+    return 0;
+}
+
+void hex_print(const uint8_t *bytes, size_t n, char *ret_text)
+{
+    static const char digit[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < n; i++) {
+        ret_text[2 * i] = digit[bytes[i] >> 4];
+        ret_text[2 * i + 1] = digit[bytes[i] & 15];
+    }
+    ret_text[2 * n] = 0;
+}
+
+static int digit_value(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int hex_parse(const char *text, size_t n, uint8_t *ret_bytes)
+{
+    for (size_t i = 0; i < n; i++) {
+        int high = digit_value(text[2 * i]), low = high < 0 ? -1 : digit_value(text[2 * i + 1]);
+
+        if (low < 0)
+            return -EINVAL;
+        ret_bytes[i] = (uint8_t) (high << 4 | low);
+    }
+    return 0;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* A record is what fallsfs knows of a file beyond its stub: which subfiles hold its bytes, in which layout, and how
+ * long it is. It lies in one extended attribute of the stub and has one size for ever, so that storing it replaces it
+ * in place, whole or not at all, even where the file system's room for attributes is used up.
+ *
+ *     user.fallsfs      "FALLSREC" version ... id ... size ... bitmap ... checksum        256 bytes, little endian
+ */
+#ifndef FALLSFS_FS_CORE_RECORD_H
+#define FALLSFS_FS_CORE_RECORD_H
+
+#include "layout/base.h"
+
+#define RECORD_XATTR   "user.fallsfs"
+#define RECORD_SIZE    256
+#define RECORD_VERSION 1
+#define RECORD_BITS    256 /* subfile i has bit i mod RECORD_BITS */
+#define ID_SIZE        16
+#define HASH_SIZE      16
+
+enum record_state {
+    RECORD_OK,
+    RECORD_TRUNC,   /* subfiles may still reach beyond size */
+    RECORD_MIGR,    /* target_layout is being filled, as generation gen + 1 */
+    RECORD_DAMAGED, /* fsck gave bytes up for lost */
+};
+
+struct record_bits {
+    uint64_t word[RECORD_BITS / 64];
+};
+
+struct record {
+    enum record_state state;
+    uint16_t rotate;      /* element i lives on disk (rotate + i) mod n of the layout's list */
+    uint16_t hidden_mode; /* owner's mode bits that the stub has and the file has not: see stub.h */
+    uint8_t id[ID_SIZE];
+    uint64_t gen;        /* in the names of the subfiles */
+    uint64_t oldest_gen; /* subfiles of generations from here on may exist */
+    uint8_t layout[HASH_SIZE];
+    uint8_t old_layout[HASH_SIZE];    /* of generations before gen */
+    uint8_t target_layout[HASH_SIZE]; /* of a migration */
+    uint64_t size;
+    uint64_t durable_size;      /* what an fsync has confirmed: subfiles are as long as it demands */
+    uint64_t blocks;            /* of 512 bytes, all subfiles together, when last looked at */
+    uint64_t epoch;             /* of the mount that stored this */
+    struct record_bits bits;    /* clear: no subfile with that bit is there, its bytes are a hole */
+    struct record_bits durable; /* bits at that fsync */
+};
+
+static inline bool bits_has(const struct record_bits *bits, uint32_t slot)
+{
+    uint32_t bit = slot % RECORD_BITS;
+
+    return (bits->word[bit / 64] >> bit % 64 & 1) != 0;
+}
+
+static inline void bits_mark(struct record_bits *bits, uint32_t slot)
+{
+    uint32_t bit = slot % RECORD_BITS;
+
+    bits->word[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
+static inline bool bits_none(const struct record_bits *bits)
+{
+    return (bits->word[0] | bits->word[1] | bits->word[2] | bits->word[3]) == 0;
+}
+
+void record_encode(const struct record *record, uint8_t bytes[static RECORD_SIZE]);
+
+/* -EUCLEAN for anything that is not, bit for bit, what record_encode wrote. */
+int record_decode(const uint8_t *bytes, size_t len, struct record *ret_record);
+
+/* Lower-case hexadecimal digits of n bytes, and back; -EINVAL. */
+void hex_print(const uint8_t *bytes, size_t n, char *ret_text);
+int hex_parse(const char *text, size_t n, uint8_t *ret_bytes);
+
+#endif

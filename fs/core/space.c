@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/core/space.h"
+
+#define UNIT 4096
+
+/* One file system of the volume. */
+struct pool {
+    dev_t dev;
+    double share; /* of a file's bytes that go there */
+    struct statvfs st;
+};
+
+static struct pool *pool_of(struct pool pool[], uint32_t *n, dev_t dev)
+{
+    for (uint32_t i = 0; i < *n; i++)
+        if (pool[i].dev == dev)
+            return &pool[i];
+    pool[*n] = (struct pool){ .dev = dev };
+    return &pool[(*n)++];
+}
+
+static int find_pools(const struct volume *volume, struct pool pool[], uint32_t *ret_n)
+{
+    *ret_n = 0;
+    for (uint32_t i = 0; i < volume->n_disks; i++) {
+        const struct disk *disk = &volume->disk[i];
+        uint32_t before = *ret_n;
+        struct pool *here;
+
+        if (!disk_is_present(disk))
+            continue;
+        here = pool_of(pool, ret_n, disk->dev);
+        if (*ret_n > before) {
+            int r = disk_call(disk, statfs, disk->root, &here->st);
+
+            if (r < 0)
+                return r;
+        }
+    }
+    return 0;
+}
+
+static void add_shares(const struct volume *volume, const struct file_layout *layout, struct pool pool[], uint32_t *n)
+{
+    const struct pattern *pattern = layout->pattern;
+    uint32_t n_elements = pattern->n_elements;
+
+    for (uint32_t i = 0; i < n_elements; i++) {
+        /* Files start on all disks of the list in turn: on average each gets the same. */
+        double bytes = (double) pattern->element[i].once->size / (double) pattern->size;
+        const struct disk *disk = &volume->disk[file_layout_disk(layout, volume->home, 0, i)];
+
+        if (disk_is_present(disk))
+            pool_of(pool, n, disk->dev)->share += bytes;
+    }
+}
+
+int space_of_layout(const struct volume *volume, const struct file_layout *layout, struct statvfs *ret_statfs)
+{
+    cleanup(freep) struct pool *pool = calloc(volume->n_disks, sizeof *pool);
+    const struct disk *home = &volume->disk[volume->home];
+    double avail = -1;
+    struct statvfs st;
+    uint32_t n;
+    int r = pool == NULL ? -ENOMEM : find_pools(volume, pool, &n);
+
+    if (r == 0)
+        r = disk_call(home, statfs, home->root, &st);
+    if (r < 0)
+        return r;
+    add_shares(volume, layout, pool, &n);
+    *ret_statfs = (struct statvfs){ .f_bsize = UNIT,
+                                    .f_frsize = UNIT,
+                                    .f_files = st.f_files,
+                                    .f_ffree = st.f_ffree,
+                                    .f_favail = st.f_favail,
+                                    .f_namemax = st.f_namemax };
+    for (uint32_t i = 0; i < n; i++) {
+        double unit = (double) pool[i].st.f_frsize;
+
+        ret_statfs->f_blocks += (fsblkcnt_t) ((double) pool[i].st.f_blocks * unit / UNIT);
+        ret_statfs->f_bfree += (fsblkcnt_t) ((double) pool[i].st.f_bfree * unit / UNIT);
+        if (pool[i].share > 0) {
+            double here = (double) pool[i].st.f_bavail * unit / pool[i].share;
+
+            avail = avail < 0 ? here : MIN(avail, here);
+        }
+    }
+    ret_statfs->f_bavail = avail < 0 ? 0 : (fsblkcnt_t) (avail / UNIT);
+    return 0;
+}
+
+int space_statfs(struct fs *fs, struct statvfs *ret_statfs)
+{
+    return space_of_layout(fs->volume, fs->default_layout, ret_statfs);
+}

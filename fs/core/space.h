@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* How much there is room for. Disks may share a file system, and a file takes of each disk the share its layout gives
+ * it, so what one new file can take is less than what all disks have together. */
+#ifndef FALLSFS_FS_CORE_SPACE_H
+#define FALLSFS_FS_CORE_SPACE_H
+
+#include "fs/core/fs.h"
+
+/* f_bavail is what one new file of the default layout can take; f_blocks and f_bfree count every file system once. */
+int space_statfs(struct fs *fs, struct statvfs *ret_statfs);
+
+/* The same for another layout. */
+int space_of_layout(const struct volume *volume, const struct file_layout *layout, struct statvfs *ret_statfs);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/core/stamp.h"
+
+#include "fs/core/file_text.h"
+#include "fs/core/record.h"
+
+#include <libconfig.h>
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define MAX_TEXT (1 << 20)
+
+static const char checksum_key[] = "checksum = \"";
+
+void stamp_done(struct stamp *stamp)
+{
+    for (uint32_t i = 0; stamp->disk != NULL && i < stamp->n_disks; i++)
+        free(stamp->disk[i].path);
+    free(stamp->disk);
+    stamp->disk = NULL;
+    stamp->n_disks = 0;
+}
+
+/* -- text -- */
+
+static void print_id(FILE *out, const char *key, const uint8_t id[DISK_UUID_SIZE])
+{
+    char hex[2 * DISK_UUID_SIZE + 1];
+
+    hex_print(id, DISK_UUID_SIZE, hex);
+    fprintf(out, "%s = \"%s\";", key, hex);
+}
+
+/* A path may hold anything but NUL. Includes start with @ at the beginning of a line; newlines are written as escapes.
+ */
+static void print_string(FILE *out, const char *key, const char *value)
+{
+    fprintf(out, "%s = \"", key);
+    for (; *value != 0; value++) {
+        unsigned char c = (unsigned char) *value;
+
+        if (c == '"' || c == '\\')
+            fprintf(out, "\\%c", c);
+        else if (c < ' ' || c == 127)
+            fprintf(out, "\\x%02x", c);
+        else
+            fputc(c, out);
+    }
+    fputs("\";", out);
+}
+
+static void print_body(FILE *out, const struct stamp *stamp)
+{
+    fprintf(out, "format = %d;\n", STAMP_FORMAT);
+    print_id(out, "volume", stamp->volume);
+    fprintf(out, "\nindex = %" PRIu32 ";\nhome = %" PRIu32 ";\nfanout = %" PRIu32 ";\n", stamp->index, stamp->home,
+            stamp->fanout);
+    fprintf(out,
+            "epoch = \"%" PRIu64 "\";\nnext = \"%" PRIu64 "\";\nclean = \"%" PRIu64 "\";\nunclean = \"%" PRIu64 "\";\n",
+            stamp->epoch, stamp->next, stamp->clean, stamp->unclean);
+    fputs("disks = (\n", out);
+    for (uint32_t i = 0; i < stamp->n_disks; i++) {
+        fputs("    { ", out);
+        print_id(out, "uuid", stamp->disk[i].uuid);
+        fputc(' ', out);
+        print_string(out, "path", stamp->disk[i].path);
+        fputc(' ', out);
+        print_string(out, "pool", stamp->disk[i].pool);
+        fprintf(out, " }%s\n", i + 1 < stamp->n_disks ? "," : "");
+    }
+    fputs(");\n", out);
+}
+
+int stamp_print(const struct stamp *stamp, char **ret_text)
+{
+    cleanup(freep) char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    bool failed;
+
+    if (out == NULL)
+        return -ENOMEM;
+    print_body(out, stamp);
+    if (fflush(out) == 0)
+        fprintf(out, "%s%016" PRIx64 "\";\n", checksum_key, (uint64_t) XXH3_64bits(text, len));
+    failed = ferror(out) != 0;
+    if (fclose(out) != 0 || failed)
+        return -ENOMEM;
+    *ret_text = steal(text);
+    return 0;
+}
+
+/* The sum is looked at before the text is: what the parser sees is what somebody printed. */
+static bool is_whole(const char *text, size_t len)
+{
+    const char *line = memmem(text, len, checksum_key, sizeof checksum_key - 1);
+    char want[64];
+
+    if (line == NULL || memchr(text, 0, len) != NULL)
+        return false;
+    snprintf(want, sizeof want, "%s%016" PRIx64 "\";\n", checksum_key,
+             (uint64_t) XXH3_64bits(text, (size_t) (line - text)));
+    return strlen(want) == len - (size_t) (line - text) && memcmp(want, line, strlen(want)) == 0;
+}
+
+static bool look_up_number(const config_setting_t *in, const char *key, uint64_t *ret)
+{
+    const char *text;
+    char *end;
+
+    if (!config_setting_lookup_string(in, key, &text))
+        return false;
+    errno = 0;
+    *ret = strtoull(text, &end, 10);
+    return errno == 0 && *text >= '0' && *text <= '9' && *end == 0;
+}
+
+static bool look_up_small(const config_setting_t *in, const char *key, uint32_t *ret)
+{
+    int value;
+
+    if (!config_setting_lookup_int(in, key, &value) || value < 0)
+        return false;
+    *ret = (uint32_t) value;
+    return true;
+}
+
+static bool look_up_id(const config_setting_t *in, const char *key, uint8_t ret[DISK_UUID_SIZE])
+{
+    const char *hex;
+
+    return config_setting_lookup_string(in, key, &hex) && strlen(hex) == 2 * DISK_UUID_SIZE &&
+           hex_parse(hex, DISK_UUID_SIZE, ret) == 0;
+}
+
+static int read_disk(const config_setting_t *in, struct stamp_disk *disk)
+{
+    const char *path, *pool;
+
+    if (in == NULL || !look_up_id(in, "uuid", disk->uuid) || !config_setting_lookup_string(in, "path", &path) ||
+        !config_setting_lookup_string(in, "pool", &pool) || strlen(pool) >= sizeof disk->pool)
+        return -EUCLEAN;
+    snprintf(disk->pool, sizeof disk->pool, "%s", pool);
+    disk->path = strdup(path);
+    return disk->path != NULL ? 0 : -ENOMEM;
+}
+
+static int read_disks(const config_setting_t *in, struct stamp *stamp)
+{
+    int n = in != NULL && config_setting_is_list(in) ? config_setting_length(in) : 0, r = 0;
+
+    if (n < 1 || n > STAMP_MAX_DISKS)
+        return -EUCLEAN;
+    stamp->disk = calloc((size_t) n, sizeof *stamp->disk);
+    if (stamp->disk == NULL)
+        return -ENOMEM;
+    stamp->n_disks = (uint32_t) n;
+    for (uint32_t i = 0; r == 0 && i < stamp->n_disks; i++)
+        r = read_disk(config_setting_get_elem(in, i), &stamp->disk[i]);
+    return r;
+}
+
+static int read_settings(const config_setting_t *in, struct stamp *stamp)
+{
+    uint32_t format;
+    int r;
+
+    if (!look_up_small(in, "format", &format) || format != STAMP_FORMAT || !look_up_id(in, "volume", stamp->volume) ||
+        !look_up_small(in, "index", &stamp->index) || !look_up_small(in, "home", &stamp->home) ||
+        !look_up_small(in, "fanout", &stamp->fanout) || !look_up_number(in, "epoch", &stamp->epoch) ||
+        !look_up_number(in, "next", &stamp->next) || !look_up_number(in, "clean", &stamp->clean) ||
+        !look_up_number(in, "unclean", &stamp->unclean))
+        return -EUCLEAN;
+    r = read_disks(config_setting_get_member(in, "disks"), stamp);
+    if (r == 0 &&
+        (stamp->index >= stamp->n_disks || stamp->home >= stamp->n_disks || stamp->fanout < 1 || stamp->fanout > 256))
+        r = -EUCLEAN;
+    return r;
+}
+
+int stamp_parse(const char *text, size_t len, struct stamp *ret_stamp)
+{
+    cleanup(stamp_done) struct stamp stamp = { 0 };
+    cleanup(freep) char *copy = NULL;
+    config_t config;
+    int r = -EUCLEAN;
+
+    if (!is_whole(text, len) || memmem(text, len, "\n@", 2) != NULL)
+        return -EUCLEAN;
+    copy = strndup(text, len);
+    if (copy == NULL)
+        return -ENOMEM;
+    config_init(&config);
+    if (config_read_string(&config, copy))
+        r = read_settings(config_root_setting(&config), &stamp);
+    config_destroy(&config);
+    if (r == 0) {
+        *ret_stamp = stamp;
+        stamp = (struct stamp){ 0 };
+    }
+    return r;
+}
+
+/* -- file -- */
+
+int stamp_read(const struct disk *disk, struct stamp *ret_stamp)
+{
+    cleanup(freep) char *text = NULL;
+    size_t len;
+    int r = file_text_read(disk, STAMP_NAME, MAX_TEXT, &text, &len);
+
+    return r < 0 ? r : stamp_parse(text, len, ret_stamp);
+}
+
+int stamp_write(const struct disk *disk, const struct stamp *stamp)
+{
+    cleanup(freep) char *text = NULL;
+    int r = stamp_print(stamp, &text);
+
+    return r < 0 ? r : file_text_replace(disk, STAMP_NAME, text, strlen(text));
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* A stamp, .fallsfs/volume, says of a disk which volume it belongs to and as which of its disks, and of the volume what
+ * this disk has seen of it. It is text that people can read:
+ *
+ *     format = 1;
+ *     volume = "7c3e1f...";  index = 2;  home = 0;  epoch = "12";  ...
+ *     disks = ( { uuid = "..."; path = "/mnt/d0"; pool = ""; }, ... );
+ *     checksum = "...";
+ *
+ * An epoch is one mount of the volume. Entering it goes over all disks twice, first next, then epoch, so that a disk
+ * left behind by a crash in between is told from one that was not there. */
+#ifndef FALLSFS_FS_CORE_STAMP_H
+#define FALLSFS_FS_CORE_STAMP_H
+
+#include "fs/core/disk.h"
+
+#define STAMP_FORMAT    1
+#define STAMP_NAME      "volume"
+#define STAMP_MAX_DISKS 4096
+#define STAMP_MAX_POOL  64
+#define STAMP_DIR       ".fallsfs"
+
+struct stamp_disk {
+    uint8_t uuid[DISK_UUID_SIZE];
+    char *path; /* where it was when this was written */
+    char pool[STAMP_MAX_POOL];
+};
+
+struct stamp {
+    uint8_t volume[DISK_UUID_SIZE];
+    uint32_t index, home, fanout; /* objects lie in so many directories */
+    uint64_t epoch, next;
+    uint64_t clean;   /* the last epoch that ended with everything synced */
+    uint64_t unclean; /* the last one before this that did not; 0: none */
+    uint32_t n_disks;
+    struct stamp_disk *disk;
+};
+
+void stamp_done(struct stamp *stamp);
+
+/* -EUCLEAN for text that stamp_print did not write. */
+int stamp_parse(const char *text, size_t len, struct stamp *ret_stamp);
+int stamp_print(const struct stamp *stamp, char **ret_text);
+
+/* The stamp of the disk whose .fallsfs is root; -ENOENT there is none. Writing replaces it at once and durably. */
+int stamp_read(const struct disk *disk, struct stamp *ret_stamp);
+int stamp_write(const struct disk *disk, const struct stamp *stamp);
+
+#endif

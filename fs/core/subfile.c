@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/core/subfile.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+static uint32_t disk_index(const struct fs *fs, const struct file *file, uint32_t slot)
+{
+    return file_layout_disk(file->layout, fs->volume->home, file->record.rotate, slot);
+}
+
+int subfile_disk(struct fs *fs, const struct file *file, uint32_t slot, const struct disk **ret_disk)
+{
+    *ret_disk = &fs->volume->disk[disk_index(fs, file, slot)];
+    return disk_is_present(*ret_disk) ? 0 : -EIO;
+}
+
+/* What is opened must be what we made: a regular file with one name. Anything else was put there by somebody. */
+static int check(const struct disk *disk, int fd, uint64_t *ret_len)
+{
+    struct stat st;
+    int r = disk_call(disk, stat, fd, "", &st);
+
+    if (r == 0 && (!S_ISREG(st.st_mode) || st.st_nlink != 1))
+        r = -EUCLEAN;
+    if (r == 0)
+        *ret_len = (uint64_t) st.st_size;
+    return r;
+}
+
+static int open_path(struct fs *fs, const struct disk *disk, const char *path, bool create)
+{
+    int access = fs->read_only ? O_RDONLY : O_RDWR;
+    int fd = disk_call(disk, open, disk->root, path, access | O_NONBLOCK | (create ? O_CREAT : 0), 0600);
+
+    /* A symlink, a device without driver, a socket, a directory. */
+    if (fd == -ELOOP || fd == -ENXIO || fd == -ENODEV || fd == -EISDIR)
+        return -EUCLEAN;
+    return fd;
+}
+
+int subfile_open(struct fs *fs, struct file *file, uint32_t slot, bool create, int *ret_fd)
+{
+    struct subfile *sub = &file->sub[slot];
+    const struct disk *disk;
+    char path[OBJECT_PATH];
+    int fd, r = 0;
+
+    pthread_mutex_lock(&file->meta);
+    if (sub->fd < 0 && (create || !sub->absent))
+        r = subfile_disk(fs, file, slot, &disk);
+    if (r == 0 && sub->fd < 0 && (create || !sub->absent)) {
+        object_path(fs->volume, file->record.id, file->record.gen, slot, file->layout, path);
+        fd = open_path(fs, disk, path, false);
+        if (fd == -ENOENT && create) {
+            fd = open_path(fs, disk, path, true);
+            sub->is_new = fd >= 0;
+        }
+        if (fd == -ENOENT) {
+            sub->absent = true;
+            sub->len = 0;
+        } else if (fd < 0) {
+            r = fd;
+        } else if ((r = check(disk, fd, &sub->len)) < 0) {
+            disk_close(disk, &fd);
+        } else {
+            sub->fd = fd;
+            sub->absent = false;
+            bits_mark(&file->record.bits, slot);
+        }
+    }
+    *ret_fd = sub->fd;
+    pthread_mutex_unlock(&file->meta);
+    return r;
+}
+
+void subfile_close_all(struct fs *fs, struct file *file)
+{
+    for (uint32_t slot = 0; slot < file->n_slots; slot++) {
+        disk_close(&fs->volume->disk[disk_index(fs, file, slot)], &file->sub[slot].fd);
+        file->sub[slot] = (struct subfile){ .fd = -1, .len = SUBFILE_LEN_UNKNOWN };
+    }
+}
+
+int subfile_len(struct fs *fs, struct file *file, uint32_t slot, uint64_t *ret_len)
+{
+    int fd, r = subfile_open(fs, file, slot, false, &fd);
+
+    pthread_mutex_lock(&file->meta);
+    *ret_len = file->sub[slot].len;
+    pthread_mutex_unlock(&file->meta);
+    return r;
+}
+
+int subfile_set_len(struct fs *fs, struct file *file, uint32_t slot, uint64_t len)
+{
+    const struct disk *disk;
+    int fd, r = subfile_disk(fs, file, slot, &disk);
+
+    if (r == 0)
+        r = subfile_open(fs, file, slot, true, &fd);
+    if (r == 0)
+        r = disk_call(disk, truncate, fd, len);
+    if (r == 0) {
+        pthread_mutex_lock(&file->meta);
+        file->sub[slot].len = len;
+        file->sub[slot].dirty = true;
+        pthread_mutex_unlock(&file->meta);
+    }
+    return r;
+}
+
+int subfile_remove_all(struct fs *fs, const struct record *record, const struct file_layout *layout, uint64_t from,
+                       uint64_t to)
+{
+    int first = 0;
+
+    for (uint64_t gen = from; gen < to; gen++)
+        for (uint32_t slot = 0; slot < file_layout_slots(layout); slot++) {
+            const struct disk *disk =
+                &fs->volume->disk[file_layout_disk(layout, fs->volume->home, record->rotate, slot)];
+            char path[OBJECT_PATH];
+            int r;
+
+            /* The record tells which the current generation has; of older ones all are tried. */
+            if (gen == record->gen && record->epoch > fs->volume->unclean && !bits_has(&record->bits, slot))
+                continue;
+            object_path(fs->volume, record->id, gen, slot, layout, path);
+            r = disk_is_present(disk) ? disk_call(disk, unlink, disk->root, path, 0) : -EIO;
+            if (r < 0 && r != -ENOENT && first == 0)
+                first = r;
+        }
+    return first;
+}

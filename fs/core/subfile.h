@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Subfiles: opened when first needed, created when first written, removed with their generation. */
+#ifndef FALLSFS_FS_CORE_SUBFILE_H
+#define FALLSFS_FS_CORE_SUBFILE_H
+
+#include "fs/core/file.h"
+
+/* The disk of a slot; -EIO when it is absent. */
+int subfile_disk(struct fs *fs, const struct file *file, uint32_t slot, const struct disk **ret_disk);
+
+/* Opens the subfile of a slot; create: makes it when there is none. Without, 0 and *ret_fd -1 when there is none.
+ * -EUCLEAN for anything there that is not a regular file of ours. */
+int subfile_open(struct fs *fs, struct file *file, uint32_t slot, bool create, int *ret_fd);
+
+/* Closes all. */
+void subfile_close_all(struct fs *fs, struct file *file);
+
+/* Length of the subfile; 0 when there is none. */
+int subfile_len(struct fs *fs, struct file *file, uint32_t slot, uint64_t *ret_len);
+
+/* Makes the subfile so long. */
+int subfile_set_len(struct fs *fs, struct file *file, uint32_t slot, uint64_t len);
+
+/* Removes all subfiles of generations [from, to) of a file with this record; layout is the one they had. The error is
+ * the first; the others are removed anyway. */
+int subfile_remove_all(struct fs *fs, const struct record *record, const struct file_layout *layout, uint64_t from,
+                       uint64_t to);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* The names: ns/ on the home disk is the tree that users see, with a stub in place of each file. Mode, owner, times,
+ * ACLs and links are the stub's own. Every change of names is one call to the home disk, so it happens or does not. */
+#ifndef FALLSFS_FS_CORE_TREE_H
+#define FALLSFS_FS_CORE_TREE_H
+
+#include "fs/core/fs.h"
+
+/* Attributes as users see them. */
+int tree_stat(struct fs *fs, struct inode *inode, struct stat *ret_stat);
+
+/* All that hand out an inode hand out a reference. */
+int tree_lookup(struct fs *fs, struct inode *parent, const char *name, struct inode **ret_inode, struct stat *ret_stat);
+int tree_create(struct fs *fs, struct inode *parent, const char *name, mode_t mode, const struct cred *cred,
+                struct inode **ret_inode, struct stat *ret_stat);
+int tree_mkdir(struct fs *fs, struct inode *parent, const char *name, mode_t mode, const struct cred *cred,
+               struct inode **ret_inode, struct stat *ret_stat);
+int tree_mknod(struct fs *fs, struct inode *parent, const char *name, mode_t mode, dev_t dev, const struct cred *cred,
+               struct inode **ret_inode, struct stat *ret_stat);
+int tree_symlink(struct fs *fs, struct inode *parent, const char *name, const char *target, const struct cred *cred,
+                 struct inode **ret_inode, struct stat *ret_stat);
+int tree_link(struct fs *fs, struct inode *inode, struct inode *parent, const char *name, struct stat *ret_stat);
+
+int tree_unlink(struct fs *fs, struct inode *parent, const char *name);
+int tree_rmdir(struct fs *fs, struct inode *parent, const char *name);
+int tree_rename(struct fs *fs, struct inode *parent, const char *name, struct inode *new_parent, const char *new_name,
+                unsigned flags);
+
+ssize_t tree_read_link(struct fs *fs, struct inode *inode, char *buf, size_t size);
+
+/* A directory's descriptor for read_dir and seek on the home disk. */
+int tree_open_dir(struct fs *fs, struct inode *inode, int *ret_fd);
+int tree_sync_dir(struct fs *fs, struct inode *inode);
+
+int tree_chmod(struct fs *fs, struct inode *inode, mode_t mode);
+int tree_chown(struct fs *fs, struct inode *inode, uid_t uid, gid_t gid);
+int tree_set_times(struct fs *fs, struct inode *inode, const struct timespec times[2]);
+
+/* Somebody read the file: moves its atime where the home disk's mount options say so. */
+void tree_note_read(struct fs *fs, struct inode *inode);
+
+/* Extended attributes: those of users, of security modules, ACLs; never the record. */
+ssize_t tree_get_xattr(struct fs *fs, struct inode *inode, const char *name, void *value, size_t size);
+int tree_set_xattr(struct fs *fs, struct inode *inode, const char *name, const void *value, size_t size, int flags);
+ssize_t tree_list_xattr(struct fs *fs, struct inode *inode, char *list, size_t size);
+int tree_remove_xattr(struct fs *fs, struct inode *inode, const char *name);
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* Attributes of names: mode, owner, times, and the extended ones. */
+#include "fs/core/file.h"
+#include "fs/core/tree.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+/* Calls on the stub of an inode that is not read-only. */
+struct on_stub {
+    struct fs *fs;
+    struct inode *inode;
+    int fd;
+};
+
+static int on_stub_init(struct on_stub *on, struct fs *fs, struct inode *inode)
+{
+    *on = (struct on_stub){ .fs = fs, .inode = inode };
+    return fs->read_only ? -EROFS : inode_open(fs->inodes, inode, &on->fd);
+}
+
+static void on_stub_done(struct on_stub *on)
+{
+    inode_close(on->fs->inodes, on->inode);
+}
+
+/* The bits that the stub of a daemon without privileges must keep are hidden by the record. */
+static int hide_mode(struct fs *fs, struct inode *inode, mode_t *mode)
+{
+    struct file *file;
+    int r;
+
+    if (fs->privileged || inode->fmt != S_IFREG)
+        return 0;
+    r = file_get(fs, inode, &file);
+    if (r < 0)
+        return r;
+    pthread_mutex_lock(&file->meta);
+    file->record.hidden_mode = (uint16_t) (0600 & ~*mode);
+    r = file_store(fs, file);
+    pthread_mutex_unlock(&file->meta);
+    file_put(fs, file);
+    *mode |= 0600;
+    return r;
+}
+
+int tree_chmod(struct fs *fs, struct inode *inode, mode_t mode)
+{
+    struct on_stub on;
+    int r = on_stub_init(&on, fs, inode);
+
+    if (r < 0)
+        return r;
+    mode &= 07777;
+    r = hide_mode(fs, inode, &mode);
+    if (r == 0)
+        r = disk_call(fs_home(fs), chmod, on.fd, "", mode);
+    on_stub_done(&on);
+    return r;
+}
+
+int tree_chown(struct fs *fs, struct inode *inode, uid_t uid, gid_t gid)
+{
+    struct on_stub on;
+    int r = on_stub_init(&on, fs, inode);
+
+    if (r < 0)
+        return r;
+    r = disk_call(fs_home(fs), chown, on.fd, "", uid, gid);
+    on_stub_done(&on);
+    return r;
+}
+
+/* The times of a file that is being written reach the stub late: they must not come after these. */
+static int settle_times(struct fs *fs, struct inode *inode)
+{
+    struct file *file;
+    int r;
+
+    pthread_mutex_lock(&inode->lock);
+    file = inode->file;
+    r = file != NULL ? file_settle(fs, file) : 0;
+    pthread_mutex_unlock(&inode->lock);
+    return r;
+}
+
+int tree_set_times(struct fs *fs, struct inode *inode, const struct timespec times[2])
+{
+    struct on_stub on;
+    int r = on_stub_init(&on, fs, inode);
+
+    if (r < 0)
+        return r;
+    r = settle_times(fs, inode);
+    if (r == 0)
+        r = disk_call(fs_home(fs), set_times, on.fd, "", times);
+    on_stub_done(&on);
+    atomic_store(&inode->read_since_change, false);
+    return r;
+}
+
+void tree_note_read(struct fs *fs, struct inode *inode)
+{
+    const struct disk *home = fs_home(fs);
+    char byte;
+    struct iovec iov = { &byte, 1 };
+    int fd, stub;
+
+    if (fs->read_only || atomic_exchange(&inode->read_since_change, true))
+        return;
+    if (inode_open(fs->inodes, inode, &fd) < 0)
+        return;
+    /* Reading the empty stub moves its atime as its file system's options say, and leaves its ctime alone. */
+    stub = disk_call(home, open, fd, "", O_RDONLY, 0);
+    if (stub >= 0)
+        (void) disk_call(home, preadv, stub, &iov, 1, 0, false);
+    disk_close(home, &stub);
+    inode_close(fs->inodes, inode);
+}
+
+/* -- extended attributes -- */
+
+#define VIRTUAL_PREFIX "user.falls."
+
+enum access {
+    FORWARDED,
+    HIDDEN,  /* the record */
+    VIRTUAL, /* ours, answered elsewhere */
+    UNKNOWN,
+};
+
+static bool starts(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static enum access access_to(const char *name)
+{
+    if (strcmp(name, RECORD_XATTR) == 0)
+        return HIDDEN;
+    if (starts(name, VIRTUAL_PREFIX))
+        return VIRTUAL;
+    if (starts(name, "user.") || starts(name, "security.") || starts(name, "trusted.") ||
+        strcmp(name, "system.posix_acl_access") == 0 || strcmp(name, "system.posix_acl_default") == 0)
+        return FORWARDED;
+    return UNKNOWN;
+}
+
+ssize_t tree_get_xattr(struct fs *fs, struct inode *inode, const char *name, void *value, size_t size)
+{
+    enum access access = access_to(name);
+    ssize_t n;
+    int fd, r;
+
+    if (access != FORWARDED)
+        return access == UNKNOWN ? -EOPNOTSUPP : -ENODATA;
+    r = inode_open(fs->inodes, inode, &fd);
+    if (r < 0)
+        return r;
+    n = disk_call(fs_home(fs), get_xattr, fd, "", name, value, size);
+    inode_close(fs->inodes, inode);
+    return n;
+}
+
+static int check_change(const char *name)
+{
+    enum access access = access_to(name);
+
+    return access == FORWARDED ? 0 : access == HIDDEN ? -EPERM : -EOPNOTSUPP;
+}
+
+int tree_set_xattr(struct fs *fs, struct inode *inode, const char *name, const void *value, size_t size, int flags)
+{
+    struct on_stub on;
+    int r = check_change(name);
+
+    if (r == 0)
+        r = on_stub_init(&on, fs, inode);
+    if (r < 0)
+        return r;
+    r = disk_call(fs_home(fs), set_xattr, on.fd, "", name, value, size, flags);
+    on_stub_done(&on);
+    return r;
+}
+
+int tree_remove_xattr(struct fs *fs, struct inode *inode, const char *name)
+{
+    struct on_stub on;
+    int r = check_change(name);
+
+    if (r == 0)
+        r = on_stub_init(&on, fs, inode);
+    if (r < 0)
+        return r;
+    r = disk_call(fs_home(fs), remove_xattr, on.fd, "", name);
+    on_stub_done(&on);
+    return r;
+}
+
+/* Takes the record out of a list of names. */
+static size_t without_record(char *list, size_t len)
+{
+    size_t kept = 0;
+
+    for (size_t at = 0; at < len;) {
+        size_t n = strlen(list + at) + 1;
+
+        if (strcmp(list + at, RECORD_XATTR) != 0) {
+            memmove(list + kept, list + at, n);
+            kept += n;
+        }
+        at += n;
+    }
+    return kept;
+}
+
+#define MAX_LIST 65536
+
+ssize_t tree_list_xattr(struct fs *fs, struct inode *inode, char *list, size_t size)
+{
+    cleanup(freep) char *all = malloc(MAX_LIST);
+    ssize_t n;
+    int fd, r = all != NULL ? inode_open(fs->inodes, inode, &fd) : -ENOMEM;
+
+    if (r < 0)
+        return r;
+    n = disk_call(fs_home(fs), list_xattr, fd, "", all, MAX_LIST);
+    inode_close(fs->inodes, inode);
+    if (n <= 0)
+        return n;
+    n = (ssize_t) without_record(all, (size_t) n);
+    if (size == 0)
+        return n;
+    if ((size_t) n > size)
+        return -ERANGE;
+    memcpy(list, all, (size_t) n);
+    return n;
+}

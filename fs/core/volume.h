@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* A volume is the stamped set of disks. Below .fallsfs each has
+ *
+ *     volume              the stamp: who belongs to whom, what has been seen
+ *     lock                held by the one daemon that serves the volume
+ *     layout/HASH         texts of layouts, immutable
+ *     obj/XX/ID.GEN.I     the bytes of element I of a file: a subfile; ID.m is a copy of the file's record
+ *
+ * and the home disk also ns/, the tree of names; tmp/; todo/, links to the stubs of files with unfinished work. */
+#ifndef FALLSFS_FS_CORE_VOLUME_H
+#define FALLSFS_FS_CORE_VOLUME_H
+
+#include "fs/core/stamp.h"
+
+enum volume_flags {
+    VOLUME_READ_ONLY = 1,
+    VOLUME_DEGRADED = 2, /* serve what is there when disks are missing; needs VOLUME_READ_ONLY */
+    VOLUME_PEEK = 4,     /* take no lock and change nothing: for looking at a volume that may be in use */
+};
+
+/* A directory that may be a disk. dir stays the caller's. */
+struct member {
+    const struct disk_ops *ops;
+    void *ctx;
+    int dir;
+    const char *path;
+};
+
+struct volume {
+    uint8_t uuid[DISK_UUID_SIZE];
+    uint32_t n_disks, home, fanout;
+    uint64_t epoch;   /* of this mount */
+    uint64_t unclean; /* the last epoch that did not end well: what was stored up to then is looked at again */
+    enum volume_flags flags;
+    int ns, tmp, todo; /* on the home disk */
+    struct stamp stamp;
+    struct disk disk[];
+};
+
+/* What is wrong, why, what to do. */
+struct volume_error {
+    char why[1024];
+};
+
+/* Notes why, gives r back. */
+PRINTF_LIKE(3, 4) int volume_fail(struct volume_error *error, int r, const char *fmt, ...);
+
+/* Makes a volume of empty directories; home is an index into them. Undoes what it did when it fails. */
+int volume_format(const struct member member[], uint32_t n, uint32_t home, const char *pool, uint32_t fanout,
+                  struct volume_error *ret_error);
+
+/* Finds the disks' order, checks that all are there and none is foreign or stale, takes the locks, enters the next
+ * epoch. -ENODEV not a disk, foreign, stale or missing; -EBUSY in use; -EUCLEAN a damaged stamp; others as they come.
+ */
+int volume_open(const struct member member[], uint32_t n, enum volume_flags flags, struct volume **ret_volume,
+                struct volume_error *ret_error);
+
+/* Says on all disks that this epoch ended well: everything must have been written. */
+int volume_end_epoch(struct volume *volume);
+
+/* Syncs all disks. */
+int volume_sync(struct volume *volume);
+
+void volume_free(struct volume *volume);
+void volume_freep(struct volume **volume);
+
+static inline struct disk *volume_home(struct volume *volume)
+{
+    return &volume->disk[volume->home];
+}
+
+static inline bool disk_is_present(const struct disk *disk)
+{
+    return disk->root >= 0;
+}
+
+/* A directory of this machine as a member; -errno. */
+int member_open(const char *path, struct member *ret_member);
+void member_close(struct member *member);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/daemon/handle.h"
+
+struct slot {
+    struct handle *handle;
+    uint32_t generation;
+    uint32_t next_free;
+};
+
+struct handles {
+    pthread_rwlock_t lock;
+    struct slot *slot; /* lock; slot 0 is not used */
+    uint32_t n, free;  /* lock; free is 0 when there is none */
+};
+
+int handles_new(struct handles **ret_handles)
+{
+    struct handles *handles = calloc(1, sizeof *handles);
+
+    if (handles == NULL)
+        return -ENOMEM;
+    pthread_rwlock_init(&handles->lock, NULL);
+    *ret_handles = handles;
+    return 0;
+}
+
+void handles_free(struct handles *handles)
+{
+    if (handles == NULL)
+        return;
+    for (uint32_t i = 0; i < handles->n; i++)
+        free(handles->slot[i].handle);
+    free(handles->slot);
+    pthread_rwlock_destroy(&handles->lock);
+    free(handles);
+}
+
+static int grow(struct handles *handles)
+{
+    uint32_t n = MAX(2 * handles->n, 64);
+    struct slot *slot = realloc(handles->slot, n * sizeof *slot);
+
+    if (slot == NULL)
+        return -ENOMEM;
+    for (uint32_t i = handles->n; i < n; i++)
+        slot[i] = (struct slot){ .next_free = i + 1 < n ? i + 1 : 0 };
+    handles->free = MAX(handles->n, 1);
+    handles->slot = slot;
+    handles->n = n;
+    return 0;
+}
+
+int handles_add(struct handles *handles, struct handle *handle, uint64_t *ret_number)
+{
+    int r = 0;
+
+    pthread_rwlock_wrlock(&handles->lock);
+    if (handles->free == 0)
+        r = grow(handles);
+    if (r == 0) {
+        uint32_t i = handles->free;
+        struct slot *slot = &handles->slot[i];
+
+        handles->free = slot->next_free;
+        slot->handle = handle;
+        *ret_number = (uint64_t) slot->generation << 32 | i;
+    }
+    pthread_rwlock_unlock(&handles->lock);
+    return r;
+}
+
+static struct slot *find(struct handles *handles, uint64_t number)
+{
+    uint32_t i = (uint32_t) number;
+
+    if (i >= handles->n || handles->slot[i].generation != number >> 32)
+        return NULL;
+    return &handles->slot[i];
+}
+
+struct handle *handles_get(struct handles *handles, uint64_t number)
+{
+    struct slot *slot;
+    struct handle *handle;
+
+    pthread_rwlock_rdlock(&handles->lock);
+    slot = find(handles, number);
+    handle = slot != NULL ? slot->handle : NULL;
+    pthread_rwlock_unlock(&handles->lock);
+    return handle;
+}
+
+struct handle *handles_take(struct handles *handles, uint64_t number)
+{
+    struct handle *handle = NULL;
+    struct slot *slot;
+
+    pthread_rwlock_wrlock(&handles->lock);
+    slot = find(handles, number);
+    if (slot != NULL && slot->handle != NULL) {
+        handle = steal(slot->handle);
+        slot->generation++;
+        slot->next_free = handles->free;
+        handles->free = (uint32_t) number;
+    }
+    pthread_rwlock_unlock(&handles->lock);
+    return handle;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernel's open files and directories are in here. The kernel knows a handle by number, never by address. */
+#ifndef FALLSFS_FS_DAEMON_HANDLE_H
+#define FALLSFS_FS_DAEMON_HANDLE_H
+
+#include "fs/core/file.h"
+
+struct handle {
+    struct inode *inode;
+    struct file *file; /* NULL: a directory */
+    int flags;         /* of open */
+    atomic_uint seen_errors;
+    pthread_mutex_t dir_lock; /* one reader of a directory at a time */
+    int dir_fd;
+};
+
+struct handles;
+
+int handles_new(struct handles **ret_handles);
+void handles_free(struct handles *handles);
+
+/* Takes the handle over; its number is never 0. */
+int handles_add(struct handles *handles, struct handle *handle, uint64_t *ret_number);
+struct handle *handles_get(struct handles *handles, uint64_t number);
+struct handle *handles_take(struct handles *handles, uint64_t number);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* A mounted volume, and what the files of operations share. An operation decodes, acts through fs/core, replies once.
+ */
+#ifndef FALLSFS_FS_DAEMON_MOUNT_H
+#define FALLSFS_FS_DAEMON_MOUNT_H
+
+#include "fs/core/fs.h"
+#include "fs/core/tree.h"
+#include "fs/daemon/handle.h"
+
+#define FUSE_USE_VERSION 312
+#include <fuse_lowlevel.h>
+
+#define MAX_REQUEST (1 << 20) /* bytes of one read or write */
+
+struct mount {
+    struct fs *fs;
+    struct handles *handles;
+    double timeout; /* seconds the kernel may believe what it was told: nobody else changes anything */
+    bool direct_io; /* past the kernel's page cache */
+};
+
+static inline struct mount *mount_of(fuse_req_t req)
+{
+    return fuse_req_userdata(req);
+}
+
+/* The kernel names only inodes that it was told of and has not forgotten. */
+static inline struct inode *inode_of(fuse_req_t req, fuse_ino_t ino)
+{
+    return inodes_find(mount_of(req)->fs->inodes, ino);
+}
+
+static inline struct handle *handle_of(fuse_req_t req, const struct fuse_file_info *fi)
+{
+    return handles_get(mount_of(req)->handles, fi->fh);
+}
+
+struct cred cred_of(fuse_req_t req);
+
+/* Replies. r is 0 or -errno; with an error all are the same. An inode is handed over: its reference becomes the
+ * kernel's, or is dropped. */
+void reply_status(fuse_req_t req, int r);
+void reply_entry(fuse_req_t req, int r, struct inode *inode, const struct stat *st);
+void reply_attr(fuse_req_t req, int r, const struct stat *st);
+void reply_created(fuse_req_t req, struct inode *inode, const struct stat *st, const struct fuse_file_info *fi);
+void reply_opened(fuse_req_t req, const struct fuse_file_info *fi);
+
+/* An entry as the kernel takes it. */
+struct fuse_entry_param entry_of(const struct mount *mount, const struct inode *inode, const struct stat *st);
+
+/* A handle for the inode, which must be a regular file. */
+int open_file(struct mount *mount, struct inode *inode, struct fuse_file_info *fi);
+
+/* Per thread, aligned, MAX_REQUEST long; NULL without memory. */
+void *request_buffer(void);
+
+/* The operations, by what they work on. */
+void ops_add_names(struct fuse_lowlevel_ops *ops);
+void ops_add_attr(struct fuse_lowlevel_ops *ops);
+void ops_add_data(struct fuse_lowlevel_ops *ops);
+void ops_add_dir(struct fuse_lowlevel_ops *ops);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations on attributes, and on the file system as a whole. */
+#include "fs/daemon/mount.h"
+
+#include "fs/core/space.h"
+
+#include <string.h>
+
+static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    struct stat st;
+    int r = tree_stat(mount_of(req)->fs, inode_of(req, ino), &st);
+
+    (void) fi;
+    reply_attr(req, r, &st);
+}
+
+static int set_size(struct mount *mount, struct inode *inode, uint64_t size)
+{
+    struct file *file;
+    int r = file_get(mount->fs, inode, &file);
+
+    if (r == 0) {
+        r = file_truncate(mount->fs, file, size);
+        file_put(mount->fs, file);
+    }
+    return r;
+}
+
+/* An atime or mtime to set: now, given, or left alone. */
+static struct timespec time_to_set(int to_set, int given, int now, struct timespec time)
+{
+    if ((to_set & now) != 0)
+        return (struct timespec){ .tv_nsec = UTIME_NOW };
+    return (to_set & given) != 0 ? time : (struct timespec){ .tv_nsec = UTIME_OMIT };
+}
+
+static int set_attr(struct mount *mount, struct inode *inode, const struct stat *attr, int to_set)
+{
+    struct timespec times[2] = {
+        time_to_set(to_set, FUSE_SET_ATTR_ATIME, FUSE_SET_ATTR_ATIME_NOW, attr->st_atim),
+        time_to_set(to_set, FUSE_SET_ATTR_MTIME, FUSE_SET_ATTR_MTIME_NOW, attr->st_mtim),
+    };
+    int r = 0;
+
+    if ((to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0)
+        r = tree_chown(mount->fs, inode, (to_set & FUSE_SET_ATTR_UID) != 0 ? attr->st_uid : (uid_t) -1,
+                       (to_set & FUSE_SET_ATTR_GID) != 0 ? attr->st_gid : (gid_t) -1);
+    if (r == 0 && (to_set & FUSE_SET_ATTR_SIZE) != 0)
+        r = set_size(mount, inode, (uint64_t) attr->st_size);
+    /* After the others, which may clear bits of it. */
+    if (r == 0 && (to_set & FUSE_SET_ATTR_MODE) != 0)
+        r = tree_chmod(mount->fs, inode, attr->st_mode);
+    if (r == 0 && (times[0].tv_nsec != UTIME_OMIT || times[1].tv_nsec != UTIME_OMIT))
+        r = tree_set_times(mount->fs, inode, times);
+    return r;
+}
+
+static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
+{
+    struct mount *mount = mount_of(req);
+    struct inode *inode = inode_of(req, ino);
+    struct stat st;
+    int r = set_attr(mount, inode, attr, to_set);
+
+    (void) fi;
+    if (r == 0)
+        r = tree_stat(mount->fs, inode, &st);
+    reply_attr(req, r, &st);
+}
+
+static void op_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+    struct statvfs st;
+    int r = space_statfs(mount_of(req)->fs, &st);
+
+    (void) ino;
+    if (r < 0)
+        reply_status(req, r);
+    else
+        fuse_reply_statfs(req, &st);
+}
+
+/* -- extended attributes -- */
+
+#define MAX_VALUE 65536
+
+static void reply_value(fuse_req_t req, ssize_t n, const char *value, size_t size)
+{
+    if (n < 0)
+        reply_status(req, (int) n);
+    else if (size == 0)
+        fuse_reply_xattr(req, (size_t) n);
+    else
+        fuse_reply_buf(req, value, (size_t) n);
+}
+
+static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
+{
+    cleanup(freep) char *value = size > 0 ? malloc(MIN(size, MAX_VALUE)) : NULL;
+
+    if (size > 0 && value == NULL)
+        reply_status(req, -ENOMEM);
+    else
+        reply_value(req, tree_get_xattr(mount_of(req)->fs, inode_of(req, ino), name, value, MIN(size, MAX_VALUE)),
+                    value, size);
+}
+
+static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
+{
+    cleanup(freep) char *list = size > 0 ? malloc(MIN(size, MAX_VALUE)) : NULL;
+
+    if (size > 0 && list == NULL)
+        reply_status(req, -ENOMEM);
+    else
+        reply_value(req, tree_list_xattr(mount_of(req)->fs, inode_of(req, ino), list, MIN(size, MAX_VALUE)), list,
+                    size);
+}
+
+static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags)
+{
+    reply_status(req, tree_set_xattr(mount_of(req)->fs, inode_of(req, ino), name, value, size, flags));
+}
+
+static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
+{
+    reply_status(req, tree_remove_xattr(mount_of(req)->fs, inode_of(req, ino), name));
+}
+
+void ops_add_attr(struct fuse_lowlevel_ops *ops)
+{
+    ops->getattr = op_getattr;
+    ops->setattr = op_setattr;
+    ops->statfs = op_statfs;
+    ops->getxattr = op_getxattr;
+    ops->listxattr = op_listxattr;
+    ops->setxattr = op_setxattr;
+    ops->removexattr = op_removexattr;
+}

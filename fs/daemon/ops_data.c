@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations on open files. */
+#include "fs/daemon/mount.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static pthread_key_t buffer_key;
+static pthread_once_t buffer_once = PTHREAD_ONCE_INIT;
+
+static void make_key(void)
+{
+    (void) pthread_key_create(&buffer_key, free);
+}
+
+void *request_buffer(void)
+{
+    void *buffer;
+
+    pthread_once(&buffer_once, make_key);
+    buffer = pthread_getspecific(buffer_key);
+    if (buffer == NULL && posix_memalign(&buffer, 4096, MAX_REQUEST) == 0)
+        (void) pthread_setspecific(buffer_key, buffer);
+    return buffer;
+}
+
+int open_file(struct mount *mount, struct inode *inode, struct fuse_file_info *fi)
+{
+    struct handle *handle = calloc(1, sizeof *handle);
+    int r = handle != NULL ? file_get(mount->fs, inode, &handle->file) : -ENOMEM;
+
+    if (r < 0) {
+        free(handle);
+        return r;
+    }
+    if ((fi->flags & O_TRUNC) != 0)
+        r = file_truncate(mount->fs, handle->file, 0);
+    handle->inode = inode;
+    handle->flags = fi->flags;
+    handle->seen_errors = file_errors(handle->file);
+    if (r == 0)
+        r = handles_add(mount->handles, handle, &fi->fh);
+    if (r < 0) {
+        file_put(mount->fs, handle->file);
+        free(handle);
+    }
+    return r;
+}
+
+static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    struct mount *mount = mount_of(req);
+    bool writes = (fi->flags & O_ACCMODE) != O_RDONLY || (fi->flags & O_TRUNC) != 0;
+    int r = writes && mount->fs->read_only ? -EROFS : open_file(mount, inode_of(req, ino), fi);
+
+    if (r < 0)
+        reply_status(req, r);
+    else
+        reply_opened(req, fi);
+}
+
+static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+    struct handle *handle = handle_of(req, fi);
+    struct fs *fs = mount_of(req)->fs;
+    void *buffer = request_buffer();
+    ssize_t n = buffer != NULL ? file_read(fs, handle->file, buffer, MIN(size, MAX_REQUEST), (uint64_t) off) : -ENOMEM;
+
+    (void) ino;
+    if (n < 0) {
+        reply_status(req, (int) n);
+        return;
+    }
+    tree_note_read(fs, handle->inode); /* after the reply the handle may go */
+    fuse_reply_buf(req, buffer, (size_t) n);
+}
+
+static void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t off,
+                     struct fuse_file_info *fi)
+{
+    ssize_t n = file_write(mount_of(req)->fs, handle_of(req, fi)->file, data, size, (uint64_t) off);
+
+    (void) ino;
+    if (n < 0)
+        reply_status(req, (int) n);
+    else
+        fuse_reply_write(req, (size_t) n);
+}
+
+static void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    (void) ino;
+    reply_status(req, file_settle(mount_of(req)->fs, handle_of(req, fi)->file));
+}
+
+static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    struct mount *mount = mount_of(req);
+    struct handle *handle = handles_take(mount->handles, fi->fh);
+
+    (void) ino;
+    file_put(mount->fs, handle->file);
+    free(handle);
+    reply_status(req, 0);
+}
+
+/* An error of an fsync is told once to each handle that was open then, whoever asked for it. */
+static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+    struct handle *handle = handle_of(req, fi);
+    int r = file_sync(mount_of(req)->fs, handle->file, datasync != 0);
+    uint32_t n_errors = file_errors(handle->file);
+
+    (void) ino;
+    if (atomic_exchange(&handle->seen_errors, n_errors) != n_errors && r == 0)
+        r = -EIO;
+    reply_status(req, r);
+}
+
+static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, off_t len, struct fuse_file_info *fi)
+{
+    (void) ino;
+    reply_status(req, file_allocate(mount_of(req)->fs, handle_of(req, fi)->file, mode, (uint64_t) off, (uint64_t) len));
+}
+
+static void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct fuse_file_info *fi)
+{
+    int64_t at = -EINVAL;
+
+    (void) ino;
+    if ((whence == SEEK_DATA || whence == SEEK_HOLE) && off >= 0)
+        at = file_seek(mount_of(req)->fs, handle_of(req, fi)->file, (uint64_t) off, whence);
+    if (at < 0)
+        reply_status(req, (int) at);
+    else
+        fuse_reply_lseek(req, at);
+}
+
+static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in, struct fuse_file_info *fi_in,
+                               fuse_ino_t ino_out, off_t off_out, struct fuse_file_info *fi_out, size_t len, int flags)
+{
+    struct file *in = handle_of(req, fi_in)->file, *out = handle_of(req, fi_out)->file;
+    struct fs *fs = mount_of(req)->fs;
+    void *buffer = request_buffer();
+    size_t copied = 0;
+    ssize_t n = buffer == NULL ? -ENOMEM : 1;
+
+    (void) ino_in, (void) ino_out, (void) flags;
+    len = MIN(len, 16 * MAX_REQUEST); /* the rest is asked for again */
+    while (n > 0 && copied < len) {
+        n = file_read(fs, in, buffer, MIN(len - copied, MAX_REQUEST), (uint64_t) off_in + copied);
+        if (n > 0)
+            n = file_write(fs, out, buffer, (size_t) n, (uint64_t) off_out + copied);
+        if (n > 0)
+            copied += (size_t) n;
+    }
+    if (n < 0 && copied == 0)
+        reply_status(req, (int) n);
+    else
+        fuse_reply_write(req, copied);
+}
+
+void ops_add_data(struct fuse_lowlevel_ops *ops)
+{
+    ops->open = op_open;
+    ops->read = op_read;
+    ops->write = op_write;
+    ops->flush = op_flush;
+    ops->release = op_release;
+    ops->fsync = op_fsync;
+    ops->fallocate = op_fallocate;
+    ops->lseek = op_lseek;
+    ops->copy_file_range = op_copy_file_range;
+}

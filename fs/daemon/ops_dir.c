@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations on open directories: the home disk's own, in its order, with its offsets. */
+#include "fs/daemon/mount.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <unistd.h>
+
+static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    struct mount *mount = mount_of(req);
+    struct handle *handle = calloc(1, sizeof *handle);
+    int r = -ENOMEM;
+
+    if (handle != NULL) {
+        handle->inode = inode_of(req, ino);
+        handle->dir_fd = -1;
+        pthread_mutex_init(&handle->dir_lock, NULL);
+        r = tree_open_dir(mount->fs, handle->inode, &handle->dir_fd);
+    }
+    if (r == 0)
+        r = handles_add(mount->handles, handle, &fi->fh);
+    if (r < 0) {
+        if (handle != NULL)
+            disk_close(fs_home(mount->fs), &handle->dir_fd);
+        free(handle);
+        reply_status(req, r);
+        return;
+    }
+    fuse_reply_open(req, fi);
+}
+
+static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+    struct mount *mount = mount_of(req);
+    struct handle *handle = handles_take(mount->handles, fi->fh);
+
+    (void) ino;
+    disk_close(fs_home(mount->fs), &handle->dir_fd);
+    pthread_mutex_destroy(&handle->dir_lock);
+    free(handle);
+    reply_status(req, 0);
+}
+
+static void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+    (void) ino, (void) datasync;
+    reply_status(req, disk_call(fs_home(mount_of(req)->fs), sync, handle_of(req, fi)->dir_fd, SYNC_ALL));
+}
+
+/* A reply on its way. */
+struct listing {
+    fuse_req_t req;
+    struct handle *handle;
+    bool plus;
+    char *buf;
+    size_t size, used;
+};
+
+static bool is_dots(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* With attributes, so that the kernel need not ask for each. False when the entry finds no room. */
+static bool add_plus(struct listing *listing, const struct dirent64 *entry)
+{
+    struct mount *mount = mount_of(listing->req);
+    struct fuse_entry_param param = { .attr = { .st_ino = entry->d_ino, .st_mode = (mode_t) entry->d_type << 12 } };
+    struct inode *inode = NULL;
+    struct stat st;
+    size_t n;
+
+    /* What went meanwhile, or cannot be looked at, is listed without. */
+    if (!is_dots(entry->d_name) && tree_lookup(mount->fs, listing->handle->inode, entry->d_name, &inode, &st) == 0)
+        param = entry_of(mount, inode, &st);
+    n = fuse_add_direntry_plus(listing->req, listing->buf + listing->used, listing->size - listing->used, entry->d_name,
+                               &param, entry->d_off);
+    if (inode != NULL && n <= listing->size - listing->used)
+        inode_looked_up(mount->fs->inodes, inode);
+    inode_unref(mount->fs->inodes, inode);
+    if (n > listing->size - listing->used)
+        return false;
+    listing->used += n;
+    return true;
+}
+
+static bool add_name(struct listing *listing, const struct dirent64 *entry)
+{
+    struct stat st = { .st_ino = entry->d_ino, .st_mode = (mode_t) entry->d_type << 12 };
+    size_t n = fuse_add_direntry(listing->req, listing->buf + listing->used, listing->size - listing->used,
+                                 entry->d_name, &st, entry->d_off);
+
+    if (n > listing->size - listing->used)
+        return false;
+    listing->used += n;
+    return true;
+}
+
+static int list(struct listing *listing, off_t off)
+{
+    _Alignas(struct dirent64) char entries[16384];
+    const struct disk *home = fs_home(mount_of(listing->req)->fs);
+    int64_t at = disk_call(home, seek, listing->handle->dir_fd, (uint64_t) off, SEEK_SET);
+    bool room = true;
+
+    while (at >= 0 && room) {
+        /* No more than the reply may hold: entries there are never shorter than here. */
+        size_t want = MIN(sizeof entries, MAX(listing->size - listing->used, 512));
+        ssize_t n = disk_call(home, read_dir, listing->handle->dir_fd, entries, want);
+
+        if (n <= 0) {
+            if (n < 0 && n != -EINVAL && listing->used == 0)
+                return (int) n;
+            break;
+        }
+        for (ssize_t i = 0; room && i < n;) {
+            const struct dirent64 *entry = (const void *) (entries + i);
+
+            room = listing->plus ? add_plus(listing, entry) : add_name(listing, entry);
+            i += entry->d_reclen;
+        }
+    }
+    return (int) MIN(at, 0);
+}
+
+static void read_dir(fuse_req_t req, size_t size, off_t off, struct fuse_file_info *fi, bool plus)
+{
+    struct listing listing = { .req = req, .handle = handle_of(req, fi), .plus = plus, .size = size };
+    int r = -ENOMEM;
+
+    listing.buf = malloc(size);
+    if (listing.buf != NULL) {
+        pthread_mutex_lock(&listing.handle->dir_lock);
+        r = list(&listing, off);
+        pthread_mutex_unlock(&listing.handle->dir_lock);
+    }
+    if (r < 0)
+        reply_status(req, r);
+    else
+        fuse_reply_buf(req, listing.buf, listing.used);
+    free(listing.buf);
+}
+
+static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+    (void) ino;
+    read_dir(req, size, off, fi, false);
+}
+
+static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+    (void) ino;
+    read_dir(req, size, off, fi, true);
+}
+
+void ops_add_dir(struct fuse_lowlevel_ops *ops)
+{
+    ops->opendir = op_opendir;
+    ops->releasedir = op_releasedir;
+    ops->fsyncdir = op_fsyncdir;
+    ops->readdir = op_readdir;
+    ops->readdirplus = op_readdirplus;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations on names. */
+#include "fs/daemon/mount.h"
+
+#include <limits.h>
+#include <string.h>
+
+static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+    struct fs *fs = mount_of(req)->fs;
+    struct inode *dir = inode_of(req, parent), *inode = NULL;
+    struct stat st;
+    int r = 0;
+
+    /* NFS servers ask for . and .. when they have only a handle. */
+    if (dir != NULL && (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)) {
+        inode = dir;
+        inode_ref(fs->inodes, inode);
+        r = strcmp(name, ".") == 0 ? tree_stat(fs, inode, &st) : -ESTALE;
+        if (r < 0)
+            inode_unref(fs->inodes, inode);
+    } else {
+        r = dir == NULL ? -ESTALE : tree_lookup(fs, dir, name, &inode, &st);
+    }
+    reply_entry(req, r, inode, &st);
+}
+
+static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t n)
+{
+    struct inode *inode = inode_of(req, ino);
+
+    if (inode != NULL && ino != INODE_ROOT)
+        inode_forget(mount_of(req)->fs->inodes, inode, n);
+    fuse_reply_none(req);
+}
+
+static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forget)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct inode *inode = inode_of(req, forget[i].ino);
+
+        if (inode != NULL && forget[i].ino != INODE_ROOT)
+            inode_forget(mount_of(req)->fs->inodes, inode, forget[i].nlookup);
+    }
+    fuse_reply_none(req);
+}
+
+static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+    struct cred cred = cred_of(req);
+    struct inode *inode = NULL;
+    struct stat st;
+    int r = tree_mkdir(mount_of(req)->fs, inode_of(req, parent), name, mode, &cred, &inode, &st);
+
+    if (r == -ENOENT) /* the directory itself is gone */
+        reply_status(req, r);
+    else
+        reply_entry(req, r, inode, &st);
+}
+
+static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t dev)
+{
+    struct cred cred = cred_of(req);
+    struct inode *inode = NULL;
+    struct stat st;
+    int r = tree_mknod(mount_of(req)->fs, inode_of(req, parent), name, mode, dev, &cred, &inode, &st);
+
+    if (r == -ENOENT)
+        reply_status(req, r);
+    else
+        reply_entry(req, r, inode, &st);
+}
+
+static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+{
+    struct cred cred = cred_of(req);
+    struct inode *inode = NULL;
+    struct stat st;
+    int r = tree_symlink(mount_of(req)->fs, inode_of(req, parent), name, target, &cred, &inode, &st);
+
+    if (r == -ENOENT)
+        reply_status(req, r);
+    else
+        reply_entry(req, r, inode, &st);
+}
+
+static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
+{
+    struct fs *fs = mount_of(req)->fs;
+    struct inode *inode = inode_of(req, ino);
+    struct stat st;
+    int r = tree_link(fs, inode, inode_of(req, parent), name, &st);
+
+    if (r < 0) {
+        reply_status(req, r);
+        return;
+    }
+    inode_ref(fs->inodes, inode);
+    reply_entry(req, 0, inode, &st);
+}
+
+static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
+{
+    struct mount *mount = mount_of(req);
+    struct cred cred = cred_of(req);
+    struct inode *inode;
+    struct stat st;
+    int r = tree_create(mount->fs, inode_of(req, parent), name, mode & 07777, &cred, &inode, &st);
+
+    if (r < 0) {
+        reply_status(req, r);
+        return;
+    }
+    r = open_file(mount, inode, fi);
+    if (r < 0) {
+        inode_unref(mount->fs->inodes, inode);
+        reply_status(req, r);
+        return;
+    }
+    reply_created(req, inode, &st, fi);
+}
+
+static void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+    reply_status(req, tree_unlink(mount_of(req)->fs, inode_of(req, parent), name));
+}
+
+static void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+    reply_status(req, tree_rmdir(mount_of(req)->fs, inode_of(req, parent), name));
+}
+
+static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent, const char *new_name,
+                      unsigned flags)
+{
+    reply_status(
+        req, tree_rename(mount_of(req)->fs, inode_of(req, parent), name, inode_of(req, new_parent), new_name, flags));
+}
+
+static void op_readlink(fuse_req_t req, fuse_ino_t ino)
+{
+    char target[PATH_MAX + 1];
+    ssize_t n = tree_read_link(mount_of(req)->fs, inode_of(req, ino), target, PATH_MAX);
+
+    if (n < 0) {
+        reply_status(req, (int) n);
+        return;
+    }
+    target[n] = 0;
+    fuse_reply_readlink(req, target);
+}
+
+void ops_add_names(struct fuse_lowlevel_ops *ops)
+{
+    ops->lookup = op_lookup;
+    ops->forget = op_forget;
+    ops->forget_multi = op_forget_multi;
+    ops->mkdir = op_mkdir;
+    ops->mknod = op_mknod;
+    ops->symlink = op_symlink;
+    ops->link = op_link;
+    ops->create = op_create;
+    ops->unlink = op_unlink;
+    ops->rmdir = op_rmdir;
+    ops->rename = op_rename;
+    ops->readlink = op_readlink;
+}
