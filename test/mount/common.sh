@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# Sourced by the scripts beside it, with the paths of fallsfs and fallsctl in $1 and $2. Makes volumes in a directory of
+# its own and mounts them; whatever happens, nothing stays mounted.
+#
+#     source "$(dirname "$0")/common.sh"
+#     make_volume 3            # $work/d0 .. d2, formatted
+#     start -o 'layout=one'    # at $mnt, with the daemon's words in $log
+#     ok 'two and two' test $((2 + 2)) = 4
+#     stop
+#     finish
+#
+# A test fails when a check fails, when a daemon dies unasked or ends badly, or when its log has a sanitizer's report.
+set -uo pipefail
+
+fallsfs=$1
+fallsctl=$2
+work=$(mktemp -d "${TMPDIR:-/var/tmp}/fallsfs.XXXXXX")
+chmod 755 "$work"
+mnt=$work/mnt
+log=$work/log
+disks=()
+daemon=
+n_failed=0
+n_checks=0
+loops=()
+mkdir "$mnt"
+: >"$log"
+
+# Stops what holds on to the mount, and the mount.
+clean_up() {
+    local status=$? pid
+    cd / || exit 1
+    for pid in $(jobs -p); do
+        kill -9 "$pid" 2>/dev/null
+    done
+    wait 2>/dev/null
+    for ((i = 0; i < 100; i++)); do
+        unmount_one || break
+    done
+    for loop in "${loops[@]}"; do
+        losetup -d "$loop" 2>/dev/null
+    done
+    if [ "$status" != 0 ] && [ -n "${FALLSFS_KEEP:-}" ]; then
+        printf 'kept: %s\n' "$work"
+    else
+        rm -rf --one-file-system "$work"
+    fi
+    exit "$status"
+}
+trap clean_up EXIT
+trap 'exit 1' INT TERM HUP
+
+# Detaches the last thing mounted below $work; fails when there is none.
+unmount_one() {
+    local path
+    path=$(awk -v work="$work/" 'index($5, work) == 1 { path = $5 } END { print path }' /proc/self/mountinfo)
+    [ -n "$path" ] && umount -l "$path" 2>/dev/null
+}
+
+fail() {
+    printf 'FAILED: %s\n' "$1"
+    n_failed=$((n_failed + 1))
+}
+
+# Cannot go on.
+die() {
+    fail "$1"
+    finish
+}
+
+# ok NAME COMMAND...: it must succeed. What it says is shown when it does not.
+ok() {
+    local name=$1 status
+    shift
+    n_checks=$((n_checks + 1))
+    "$@" >"$work/out" 2>&1 </dev/null
+    status=$?
+    [ "$status" = 0 ] && return 0
+    fail "$name (status $status)"
+    tail -c 12000 "$work/out" | sed 's/^/    /'
+    return 1
+}
+
+# not NAME COMMAND...: it must fail, of its own accord.
+not() {
+    local name=$1 status
+    shift
+    n_checks=$((n_checks + 1))
+    "$@" >"$work/out" 2>&1 </dev/null
+    status=$?
+    [ "$status" != 0 ] && [ "$status" -lt 124 ] && return 0
+    fail "$name: it should not work (status $status)"
+    tail -c 12000 "$work/out" | sed 's/^/    /'
+    return 1
+}
+
+# same NAME GOT WANTED
+same() {
+    n_checks=$((n_checks + 1))
+    [ "$2" = "$3" ] && return 0
+    fail "$1"
+    printf '    got      %s\n    expected %s\n' "$2" "$3" | head -c 4000
+    return 1
+}
+
+# make_volume N [format options]: disks $work/d0.., formatted; those of before go.
+make_volume() {
+    local n=$1
+    shift
+    rm -rf "$work"/d[0-9]*
+    disks=()
+    for ((i = 0; i < n; i++)); do
+        disks+=("$work/d$i")
+        mkdir "$work/d$i"
+    done
+    "$fallsctl" format "$@" "${disks[@]}" >"$work/out" 2>&1 || die "format: $(cat "$work/out")"
+}
+
+is_mounted() {
+    awk -v path="$1" '$5 == path && / - fuse.fallsfs / { found = 1 } END { exit !found }' /proc/self/mountinfo
+}
+
+# try_start [options]: 0 when $disks are mounted at $mnt, else what the daemon ended with; what it said is in $log.
+try_start() {
+    : >"$log"
+    "$fallsfs" -f "$@" "${disks[@]}" "$mnt" 2>>"$log" >>"$log" &
+    daemon=$!
+    for ((i = 0; i < 1500; i++)); do
+        if is_mounted "$mnt"; then
+            return 0
+        elif ! kill -0 "$daemon" 2>/dev/null; then
+            local status
+            wait "$daemon"
+            status=$?
+            daemon=
+            check_log
+            return "$status"
+        fi
+        sleep 0.02
+    done
+    kill -9 "$daemon"
+    daemon=
+    fail 'the daemon neither mounts nor ends'
+    return 1
+}
+
+start() {
+    try_start "$@" || die "mount $*: $(cat "$log")"
+}
+
+check_log() {
+    if grep -qE 'Sanitizer|runtime error|AddressSan' "$log"; then
+        fail 'the daemon has a bug:'
+        sed 's/^/    /' "$log" | head -60
+    fi
+}
+
+# Unmounts; the daemon must end well.
+stop() {
+    local status
+    if ! kill -0 "$daemon" 2>/dev/null; then
+        wait "$daemon"
+        fail "the daemon died with status $?"
+        umount -l "$mnt"
+    else
+        for ((i = 0; i < 250; i++)); do
+            umount "$mnt" 2>"$work/out" && break
+            sleep 0.02
+        done
+        if is_mounted "$mnt"; then
+            fail "cannot unmount: $(cat "$work/out")"
+            fuser -vm "$mnt" 2>&1 | head -20
+            umount -l "$mnt"
+        fi
+        wait "$daemon"
+        status=$?
+        [ "$status" = 0 ] || fail "the daemon ended with status $status: $(cat "$log")"
+    fi
+    daemon=
+    check_log
+}
+
+# Kills the daemon as a crash would; the mount stays behind, dead, as it would.
+crash() {
+    kill -9 "$daemon"
+    wait "$daemon" 2>/dev/null
+    daemon=
+    check_log
+}
+
+restart() {
+    stop
+    start "$@"
+}
+
+# As an ordinary user: as UID COMMAND...
+as() {
+    local uid=$1
+    shift
+    setpriv --reuid "$uid" --regid "$uid" --clear-groups "$@"
+}
+
+finish() {
+    [ -z "$daemon" ] || stop
+    if [ "$n_failed" != 0 ]; then
+        printf '%d of %d checks failed\n' "$n_failed" "$n_checks"
+        exit 1
+    fi
+    printf '%d checks\n' "$n_checks"
+    exit 0
+}
