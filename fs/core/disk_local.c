@@ -3,7 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <grp.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@
 
 /* Calls that take no empty path, or that do not take one with O_PATH descriptors, go through /proc. */
 struct proc_path {
-    char s[32 + NAME_MAX + 1];
+    char s[32 + PATH_MAX];
 };
 
 static const char *proc_path(struct proc_path *proc, int dir, const char *path)

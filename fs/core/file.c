@@ -78,25 +78,26 @@ static int look_at_subfiles(struct fs *fs, struct file *file)
         if (must > 0 || file->sub[slot].fd >= 0 || r < 0)
             bits_mark(&found, slot);
     }
-    file->record.size = size;
-    file->record.bits = found;
+    if (file->record.state != RECORD_TRUNC) /* then what lies behind is to be cut off */
+        file->record.size = size;
+    file->record.bits = file->record.dirty = found;
     return 0;
 }
 
 /* Brings a file back into the state it would have after an orderly close. */
 static int recover(struct fs *fs, struct file *file)
 {
-    int r = 0;
+    bool unclean = file->record.epoch <= fs->volume->unclean;
+    int r = unclean ? look_at_subfiles(fs, file) : 0;
 
-    if (file->record.epoch <= fs->volume->unclean)
-        r = file->record.state == RECORD_TRUNC ? 0 : look_at_subfiles(fs, file);
-    if (r == 0 && !fs->read_only && file->record.state == RECORD_TRUNC)
+    if (fs->read_only)
+        return r;
+    if (r == 0 && file->record.state == RECORD_TRUNC)
         r = file_finish_cut(fs, file);
-    if (r == 0 && !fs->read_only && file->record.epoch <= fs->volume->unclean) {
+    if (r == 0 && unclean)
         r = file_pad(fs, file);
-        if (r == 0)
-            r = file_store(fs, file);
-    }
+    if (r == 0 && unclean)
+        r = file_store(fs, file);
     return r;
 }
 
@@ -111,6 +112,7 @@ static struct file *new_file(struct inode *inode, struct file_layout *layout, co
     file->layout = layout;
     file->n_slots = n_slots;
     file->record = file->stored = *record;
+    file->n_stores = 1; /* nobody remembers whether it is synced */
     pthread_mutex_init(&file->sync_lock, NULL);
     pthread_rwlock_init(&file->io, NULL);
     pthread_mutex_init(&file->meta, NULL);
@@ -155,6 +157,8 @@ static int load(struct fs *fs, struct inode *inode, struct file **ret_file)
     } else {
         file->strict = record.size;
         file->strict_bits = record.bits;
+        if (record.epoch < fs->volume->epoch)
+            file->record.dirty = (struct record_bits){ 0 }; /* its mount ended with everything synced */
         for (uint32_t slot = 0; slot < file->n_slots; slot++)
             file->sub[slot].absent = !bits_has(&record.bits, slot);
     }
@@ -200,12 +204,11 @@ static void close_file(struct fs *fs, struct file *file)
     struct inode *inode = file->inode;
 
     if (inode_is_gone(fs->inodes, inode)) {
-        if (fs_reap(fs, &file->record) == 0)
-            inode->reaped = true;
+        reaper_take(fs->reaper, &file->record);
+        inode->reaped = true;
     } else if (!fs->read_only) {
-        pthread_rwlock_wrlock(&file->io);
-        (void) file_pad(fs, file); /* who wants to know has asked with fsync or close */
-        pthread_rwlock_unlock(&file->io);
+        (void) file_settle(fs, file); /* who wants to know has asked with fsync or close */
+        (void) file_pad_if_needed(fs, file);
         (void) file_settle(fs, file);
     }
 }

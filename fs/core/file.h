@@ -16,8 +16,6 @@
 struct subfile {
     int fd;       /* meta; -1: not open */
     bool absent;  /* meta; looked for and not there */
-    bool is_new;  /* meta; its name has not been synced */
-    bool dirty;   /* meta; written since the last sync */
     uint64_t len; /* meta; or SUBFILE_LEN_UNKNOWN */
 };
 
@@ -86,11 +84,17 @@ int file_store(struct fs *fs, struct file *file);
 /* Makes existing subfiles as long as the size demands. io is held exclusively. */
 int file_pad(struct fs *fs, struct file *file);
 
+/* The same with all it takes: lengths tell how long a file is, so the stub's size is synced before. */
+int file_pad_if_needed(struct fs *fs, struct file *file);
+
 /* Cuts off what subfiles have behind the end of the file. io is held exclusively. */
 int file_cut_tails(struct fs *fs, struct file *file);
 
 /* The same for a file whose record says that it is being cut; afterwards it says so no more. */
 int file_finish_cut(struct fs *fs, struct file *file);
+
+/* Syncs the subfiles that changed: all begin before one is waited for. io is held. */
+int file_sync_subfiles(struct fs *fs, struct file *file);
 
 /* Syncs the stub with its record. */
 int file_sync_stub(struct fs *fs, struct file *file);

@@ -82,7 +82,7 @@ static int cut_to_nothing(struct fs *fs, struct file *file)
     if (!bits_none(&record.bits)) {
         memcpy(record.old_layout, record.layout, HASH_SIZE);
         record.gen++;
-        record.bits = record.durable = (struct record_bits){ 0 };
+        record.bits = record.durable = record.dirty = (struct record_bits){ 0 };
     }
     file->record = record;
     r = file_store(fs, file);
@@ -115,10 +115,13 @@ int file_cut_tails(struct fs *fs, struct file *file)
     return r;
 }
 
+/* The record may say that it is done only when no crash can undo it: lengths tell how long a file is. */
 int file_finish_cut(struct fs *fs, struct file *file)
 {
     int r = file_cut_tails(fs, file);
 
+    if (r == 0)
+        r = file_sync_subfiles(fs, file);
     if (r < 0)
         return r;
     pthread_mutex_lock(&file->meta);
@@ -214,7 +217,7 @@ static int allocate_subfiles(struct fs *fs, struct file *file, int mode, uint64_
             r = disk_call(disk, allocate, fd, mode, lo, hi - lo);
         if (r == 0 && fd >= 0) {
             pthread_mutex_lock(&file->meta);
-            file->sub[slot].dirty = true;
+            bits_mark(&file->record.dirty, slot);
             if ((mode & FALLOC_FL_KEEP_SIZE) == 0)
                 file->sub[slot].len = MAX(file->sub[slot].len, hi);
             pthread_mutex_unlock(&file->meta);

@@ -168,7 +168,7 @@ static void note_written(struct file *file, const struct plan *plan, uint64_t le
 
         if (share->done == 0)
             continue;
-        sub->dirty = true;
+        bits_mark(&file->record.dirty, share->slot);
         sub->len = MAX(sub->len, share->sub_off + share->done);
     }
     if (len > 0) {
@@ -250,7 +250,7 @@ ssize_t file_write(struct fs *fs, struct file *file, const void *buf, size_t len
         return r;
     n = write_once(fs, file, buf, len, off);
     if (n == -ENOSPC) {
-        workers_drain(fs->workers); /* what truncated files held may be on its way out */
+        workers_drain(fs->workers); /* what removed and truncated files held may be on its way out */
         n = write_once(fs, file, buf, len, off);
     }
     return n;

@@ -42,27 +42,27 @@ int file_pad(struct fs *fs, struct file *file)
     return r;
 }
 
-static int pad_if_needed(struct fs *fs, struct file *file)
+int file_pad_if_needed(struct fs *fs, struct file *file)
 {
     bool needed = false;
-    int r = 0;
+    int r;
 
     pthread_mutex_lock(&file->meta);
     for (uint32_t slot = 0; !needed && slot < file->n_slots; slot++)
         needed = may_be_short(file, slot);
     pthread_mutex_unlock(&file->meta);
-    if (needed) {
-        pthread_rwlock_wrlock(&file->io);
-        r = file_pad(fs, file);
-        pthread_rwlock_unlock(&file->io);
-    }
+    if (!needed)
+        return 0;
+    r = file_settle(fs, file);
+    if (r == 0)
+        r = file_sync_stub(fs, file);
+    if (r < 0)
+        return r;
+    pthread_rwlock_wrlock(&file->io);
+    r = file_pad(fs, file);
+    pthread_rwlock_unlock(&file->io);
     return r;
 }
-
-/* What one sync takes up: those subfiles that were dirty when it began. */
-struct synced {
-    bool dirty, is_new;
-};
 
 static int sync_directory(struct fs *fs, const struct file *file, const struct disk *disk)
 {
@@ -76,52 +76,63 @@ static int sync_directory(struct fs *fs, const struct file *file, const struct d
     return r;
 }
 
-static int sync_subfile(struct fs *fs, const struct file *file, uint32_t slot, bool is_new)
+/* The name of a subfile is new if the last fsync knew none with its bit. */
+static bool may_be_new(const struct file *file, uint32_t slot)
 {
-    const struct disk *disk;
-    int r = subfile_disk(fs, file, slot, &disk);
-
-    if (r == 0)
-        r = disk_call(disk, sync, file->sub[slot].fd, SYNC_DATA);
-    if (r == 0 && is_new)
-        r = sync_directory(fs, file, disk);
-    return r;
+    return file->n_slots > RECORD_BITS || !bits_has(&file->record.durable, slot);
 }
 
-/* All subfiles that were written: all begin before one is waited for. */
-static int sync_subfiles(struct fs *fs, struct file *file)
+/* Opens a subfile to sync it; 0 and -1 when there is none. */
+static int open_dirty(struct fs *fs, struct file *file, uint32_t slot, const struct disk **ret_disk, int *ret_fd)
 {
-    cleanup(freep) struct synced *synced = calloc(file->n_slots, sizeof *synced);
+    int r = subfile_disk(fs, file, slot, ret_disk);
+
+    return r < 0 ? r : subfile_open(fs, file, slot, false, ret_fd);
+}
+
+static int sync_subfile(struct fs *fs, struct file *file, uint32_t slot)
+{
     const struct disk *disk;
-    uint32_t n = 0;
+    int fd, r = open_dirty(fs, file, slot, &disk, &fd);
+
+    if (r < 0 || fd < 0)
+        return r;
+    r = disk_call(disk, sync, fd, SYNC_DATA);
+    return r == 0 && may_be_new(file, slot) ? sync_directory(fs, file, disk) : r;
+}
+
+static void start_syncs(struct fs *fs, struct file *file, const struct record_bits *dirty)
+{
+    for (uint32_t slot = 0; slot < file->n_slots; slot++) {
+        const struct disk *disk;
+        int fd;
+
+        if (bits_has(dirty, slot) && open_dirty(fs, file, slot, &disk, &fd) == 0 && fd >= 0)
+            (void) disk_call(disk, sync, fd, SYNC_START);
+    }
+}
+
+int file_sync_subfiles(struct fs *fs, struct file *file)
+{
+    struct record_bits dirty;
     int first = 0;
 
-    if (synced == NULL)
-        return -ENOMEM;
     pthread_mutex_lock(&file->meta);
-    for (uint32_t slot = 0; slot < file->n_slots; slot++) {
-        struct subfile *sub = &file->sub[slot];
-
-        if (sub->fd < 0 || !(sub->dirty || sub->is_new))
-            continue;
-        synced[slot] = (struct synced){ .dirty = true, .is_new = sub->is_new };
-        sub->dirty = sub->is_new = false;
-        n++;
-    }
+    dirty = file->record.dirty;
+    file->record.dirty = (struct record_bits){ 0 }; /* what is written from here on is not covered */
     pthread_mutex_unlock(&file->meta);
-    for (uint32_t slot = 0; n > 1 && slot < file->n_slots; slot++)
-        if (synced[slot].dirty && subfile_disk(fs, file, slot, &disk) == 0)
-            (void) disk_call(disk, sync, file->sub[slot].fd, SYNC_START);
+    if (bits_none(&dirty))
+        return 0;
+    start_syncs(fs, file, &dirty);
     for (uint32_t slot = 0; slot < file->n_slots; slot++) {
-        int r = synced[slot].dirty ? sync_subfile(fs, file, slot, synced[slot].is_new) : 0;
+        int r = bits_has(&dirty, slot) ? sync_subfile(fs, file, slot) : 0;
 
-        if (r < 0) {
-            pthread_mutex_lock(&file->meta);
-            file->sub[slot].dirty = true;
-            file->sub[slot].is_new |= synced[slot].is_new;
-            pthread_mutex_unlock(&file->meta);
-        }
         first = first != 0 ? first : r;
+    }
+    if (first < 0) {
+        pthread_mutex_lock(&file->meta);
+        bits_add(&file->record.dirty, &dirty);
+        pthread_mutex_unlock(&file->meta);
     }
     return first;
 }
@@ -189,7 +200,7 @@ static int sync_record(struct fs *fs, struct file *file, const struct record *be
 static int sync_all(struct fs *fs, struct file *file, bool data_only)
 {
     struct record before;
-    int r = pad_if_needed(fs, file);
+    int r = file_pad_if_needed(fs, file);
 
     if (r < 0)
         return r;
@@ -197,7 +208,7 @@ static int sync_all(struct fs *fs, struct file *file, bool data_only)
     pthread_mutex_lock(&file->meta);
     before = file->record;
     pthread_mutex_unlock(&file->meta);
-    r = sync_subfiles(fs, file);
+    r = file_sync_subfiles(fs, file);
     if (r == 0)
         r = sync_record(fs, file, &before, data_only);
     pthread_rwlock_unlock(&file->io);

@@ -48,6 +48,8 @@ static int start(struct fs *fs, const struct fs_options *options, struct volume_
         r = workers_new(options->n_threads, &fs->workers);
     if (r == 0)
         r = inodes_new(fs->volume, options->max_fds, &fs->inodes);
+    if (r == 0)
+        r = reaper_new(fs, &fs->reaper);
     if (r < 0)
         return volume_fail(error, r, "cannot start: %s", strerror(-r));
     r = set_default_layout(fs, options->layout, error);
@@ -55,13 +57,14 @@ static int start(struct fs *fs, const struct fs_options *options, struct volume_
         return r;
     r = empty_tmp(fs);
     if (r == 0)
-        r = fs_reap_all(fs);
+        r = reaper_take_all(fs->reaper);
     return r < 0 ? volume_fail(error, r, "cannot finish what the last mount left: %s", strerror(-r)) : 0;
 }
 
 static void free_all(struct fs *fs)
 {
     workers_free(fs->workers);
+    reaper_free(fs->reaper);
     inodes_free(fs->inodes);
     layouts_free(fs->layouts);
     volume_free(fs->volume);

@@ -18,11 +18,14 @@
 #include "fs/core/volume.h"
 #include "fs/core/workers.h"
 
+struct reaper;
+
 struct fs {
     struct volume *volume;
     struct layouts *layouts;
     struct workers *workers;
     struct inodes *inodes;
+    struct reaper *reaper;
     struct file_layout *default_layout;
     bool default_rotates;
     bool read_only;

@@ -108,6 +108,7 @@ static struct inode *new_inode(struct inodes *inodes, const struct stat *st)
     inode->fmt = st->st_mode & S_IFMT;
     inode->fd = -1;
     inode->n_refs = 1;
+    inode->name_is_new = true; /* nobody remembers whether it is */
     if (take_slot(inodes, inode) < 0) {
         free(inode);
         return NULL;

@@ -34,22 +34,135 @@ static int remove_subfiles(struct fs *fs, const struct record *record)
     return r;
 }
 
-int fs_reap(struct fs *fs, const struct record *record)
+static int reap(struct fs *fs, const struct record *record)
 {
     char name[REAP_NAME];
     int r = remove_subfiles(fs, record);
 
     if (r < 0)
-        return r; /* the next mount tries again */
+        return r;
     reap_name(record, name);
     r = disk_call(fs_home(fs), unlink, fs->volume->todo, name, 0);
     return r == -ENOENT ? 0 : r;
 }
 
+/* -- some time later -- */
+
+struct waiting {
+    struct record record;
+    struct waiting *next;
+};
+
+struct reaper {
+    struct fs *fs;
+    pthread_mutex_t lock;
+    struct waiting *first; /* lock */
+    bool at_work;          /* lock */
+};
+
+struct reaper_job {
+    struct job job;
+    struct reaper *reaper;
+};
+
+int reaper_new(struct fs *fs, struct reaper **ret_reaper)
+{
+    struct reaper *reaper = calloc(1, sizeof *reaper);
+
+    if (reaper == NULL)
+        return -ENOMEM;
+    reaper->fs = fs;
+    pthread_mutex_init(&reaper->lock, NULL);
+    *ret_reaper = reaper;
+    return 0;
+}
+
+void reaper_free(struct reaper *reaper)
+{
+    if (reaper == NULL)
+        return;
+    pthread_mutex_destroy(&reaper->lock);
+    free(reaper);
+}
+
+/* All that wait; none: the work is over. */
+static struct waiting *next_batch(struct reaper *reaper)
+{
+    struct waiting *batch;
+
+    pthread_mutex_lock(&reaper->lock);
+    batch = steal(reaper->first);
+    reaper->at_work = batch != NULL;
+    pthread_mutex_unlock(&reaper->lock);
+    return batch;
+}
+
+static void run(struct job *job)
+{
+    struct reaper *reaper = ((struct reaper_job *) job)->reaper;
+    struct waiting *batch;
+
+    while ((batch = next_batch(reaper)) != NULL) {
+        int r = disk_call(fs_home(reaper->fs), sync, reaper->fs->volume->todo, SYNC_ALL);
+
+        while (batch != NULL) {
+            struct waiting *next = batch->next;
+
+            /* What cannot be removed now stays listed: the next mount tries again. */
+            if (r == 0)
+                (void) reap(reaper->fs, &batch->record);
+            free(batch);
+            batch = next;
+        }
+    }
+    free(job);
+}
+
+static void take_later(struct reaper *reaper, const struct record *record)
+{
+    struct waiting *waiting = calloc(1, sizeof *waiting);
+    struct reaper_job *job = calloc(1, sizeof *job);
+    bool at_work;
+
+    if (waiting == NULL || job == NULL) {
+        free(waiting);
+        free(job);
+        return; /* it stays listed */
+    }
+    waiting->record = *record;
+    *job = (struct reaper_job){ .job = { .run = run }, .reaper = reaper };
+    pthread_mutex_lock(&reaper->lock);
+    waiting->next = reaper->first;
+    reaper->first = waiting;
+    at_work = reaper->at_work;
+    reaper->at_work = true;
+    pthread_mutex_unlock(&reaper->lock);
+    if (at_work)
+        free(job);
+    else
+        workers_later(reaper->fs->workers, &job->job);
+}
+
+/* Whether an fsync, or the orderly end of an earlier mount, has promised bytes of the file. */
+static bool is_promised(const struct fs *fs, const struct record *record)
+{
+    return record->durable_size > 0 || record->oldest_gen < record->gen ||
+           (record->epoch < fs->volume->epoch && !bits_none(&record->bits));
+}
+
+void reaper_take(struct reaper *reaper, const struct record *record)
+{
+    if (is_promised(reaper->fs, record))
+        take_later(reaper, record);
+    else
+        (void) reap(reaper->fs, record);
+}
+
 /* -- after a crash -- */
 
-static int reap_entry(struct fs *fs, const char *name)
+static int take_entry(struct reaper *reaper, const char *name)
 {
+    struct fs *fs = reaper->fs;
     struct record record;
     struct stat st;
     int r = disk_call(fs_home(fs), stat, fs->volume->todo, name, &st);
@@ -59,29 +172,28 @@ static int reap_entry(struct fs *fs, const char *name)
     if (st.st_nlink > 1) /* it was about to go and did not */
         return disk_call(fs_home(fs), unlink, fs->volume->todo, name, 0);
     r = file_read_record(fs, fs->volume->todo, name, &record);
-    if (r == -EUCLEAN)
-        return 0; /* fsck tells what its subfiles are */
-    return r < 0 ? r : fs_reap(fs, &record);
+    if (r == 0)
+        take_later(reaper, &record);
+    return r; /* one without a record is left for fsck */
 }
 
-int fs_reap_all(struct fs *fs)
+int reaper_take_all(struct reaper *reaper)
 {
     _Alignas(struct dirent64) char buf[8192];
+    struct fs *fs = reaper->fs;
     const struct disk *home = fs_home(fs);
     ssize_t n = 0;
-    int r = 0, fd = disk_call(home, open, fs->volume->todo, ".", O_RDONLY | O_DIRECTORY, 0);
+    int fd = disk_call(home, open, fs->volume->todo, ".", O_RDONLY | O_DIRECTORY, 0);
 
     if (fd < 0)
         return fd;
-    while (r == 0 && (n = disk_call(home, read_dir, fd, buf, sizeof buf)) > 0)
+    while ((n = disk_call(home, read_dir, fd, buf, sizeof buf)) > 0)
         for (ssize_t at = 0; at < n;) {
             const struct dirent64 *entry = (const void *) (buf + at);
 
             at += entry->d_reclen;
-            if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-                continue;
-            /* A disk that fails keeps its share; that is no reason not to serve the volume. */
-            (void) reap_entry(fs, entry->d_name);
+            if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+                (void) take_entry(reaper, entry->d_name);
         }
     disk_close(home, &fd);
     return n < 0 ? (int) n : 0;

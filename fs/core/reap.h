@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Files without a name. While a file is open its stub waits in todo/, a directory on the home disk that is the list of
- * what must still be removed: a crash finds it there. */
+/* Files without a name. A file whose last name goes moves into todo/ on the home disk, the list of what must still be
+ * removed: a crash finds it there. Its bytes on other disks go only when that move is durable, or a crash could bring
+ * back the name without them. Many wait for one sync. */
 #ifndef FALLSFS_FS_CORE_REAP_H
 #define FALLSFS_FS_CORE_REAP_H
 
@@ -11,10 +12,16 @@
 /* The name in todo/ of a file with this record. */
 void reap_name(const struct record *record, char ret_name[static REAP_NAME]);
 
-/* Removes the subfiles of a file and then its stub in todo/. */
-int fs_reap(struct fs *fs, const struct record *record);
+struct reaper;
 
-/* Removes everything that todo/ lists and that has no other name; forgets the rest. */
-int fs_reap_all(struct fs *fs);
+int reaper_new(struct fs *fs, struct reaper **ret_reaper);
+void reaper_free(struct reaper *reaper);
+
+/* Removes the subfiles of a file that lies in todo/ and nobody uses, and then its stub there: at once when an fsync has
+ * promised none of its bytes, else some time later. */
+void reaper_take(struct reaper *reaper, const struct record *record);
+
+/* Takes everything that todo/ lists and that has no other name; forgets the rest. */
+int reaper_take_all(struct reaper *reaper);
 
 #endif

@@ -40,6 +40,18 @@ static void get_bytes(const uint8_t **at, void *ret_bytes, size_t n)
     *at += n;
 }
 
+static void put_bits(struct cursor *c, const struct record_bits *bits)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(bits->word); i++)
+        put(c, bits->word[i], 8);
+}
+
+static void get_bits(const uint8_t **at, struct record_bits *ret_bits)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(ret_bits->word); i++)
+        ret_bits->word[i] = get(at, 8);
+}
+
 void record_encode(const struct record *record, uint8_t bytes[static RECORD_SIZE])
 {
     struct cursor c = { bytes };
@@ -60,10 +72,9 @@ void record_encode(const struct record *record, uint8_t bytes[static RECORD_SIZE
     put(&c, record->durable_size, 8);
     put(&c, record->blocks, 8);
     put(&c, record->epoch, 8);
-    for (size_t i = 0; i < ARRAY_SIZE(record->bits.word); i++)
-        put(&c, record->bits.word[i], 8);
-    for (size_t i = 0; i < ARRAY_SIZE(record->durable.word); i++)
-        put(&c, record->durable.word[i], 8);
+    put_bits(&c, &record->bits);
+    put_bits(&c, &record->durable);
+    put_bits(&c, &record->dirty);
     c.at = bytes + BODY;
     put(&c, XXH3_64bits(bytes, BODY), 8);
 }
@@ -90,10 +101,9 @@ int record_decode(const uint8_t *bytes, size_t len, struct record *ret_record)
     record.durable_size = get(&at, 8);
     record.blocks = get(&at, 8);
     record.epoch = get(&at, 8);
-    for (size_t i = 0; i < ARRAY_SIZE(record.bits.word); i++)
-        record.bits.word[i] = get(&at, 8);
-    for (size_t i = 0; i < ARRAY_SIZE(record.durable.word); i++)
-        record.durable.word[i] = get(&at, 8);
+    get_bits(&at, &record.bits);
+    get_bits(&at, &record.durable);
+    get_bits(&at, &record.dirty);
     /* A sum can be forged: what is believed later must be in range now. */
     if (record.state > RECORD_DAMAGED || record.oldest_gen > record.gen || record.size > UINT64_C(1) << 62 ||
         record.durable_size > record.size || (record.hidden_mode & ~0600) != 0)

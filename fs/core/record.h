@@ -44,6 +44,7 @@ struct record {
     uint64_t epoch;             /* of the mount that stored this */
     struct record_bits bits;    /* clear: no subfile with that bit is there, its bytes are a hole */
     struct record_bits durable; /* bits at that fsync */
+    struct record_bits dirty;   /* subfiles that may hold what no fsync has covered yet */
 };
 
 static inline bool bits_has(const struct record_bits *bits, uint32_t slot)
@@ -58,6 +59,12 @@ static inline void bits_mark(struct record_bits *bits, uint32_t slot)
     uint32_t bit = slot % RECORD_BITS;
 
     bits->word[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
+static inline void bits_add(struct record_bits *bits, const struct record_bits *more)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(bits->word); i++)
+        bits->word[i] |= more->word[i];
 }
 
 static inline bool bits_none(const struct record_bits *bits)

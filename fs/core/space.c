@@ -6,7 +6,8 @@
 /* One file system of the volume. */
 struct pool {
     dev_t dev;
-    double share; /* of a file's bytes that go there */
+    uint32_t disk; /* the first that lies on it */
+    double share;  /* of a file's bytes that go there */
     struct statvfs st;
 };
 
@@ -33,6 +34,7 @@ static int find_pools(const struct volume *volume, struct pool pool[], uint32_t 
         if (*ret_n > before) {
             int r = disk_call(disk, statfs, disk->root, &here->st);
 
+            here->disk = i;
             if (r < 0)
                 return r;
         }
@@ -55,13 +57,14 @@ static void add_shares(const struct volume *volume, const struct file_layout *la
     }
 }
 
-int space_of_layout(const struct volume *volume, const struct file_layout *layout, struct statvfs *ret_statfs)
+int space_of_layout(const struct volume *volume, const struct file_layout *layout, struct statvfs *ret_statfs,
+                    uint32_t *ret_limit)
 {
     cleanup(freep) struct pool *pool = calloc(volume->n_disks, sizeof *pool);
     const struct disk *home = &volume->disk[volume->home];
+    uint32_t n, limit = UINT32_MAX;
     double avail = -1;
     struct statvfs st;
-    uint32_t n;
     int r = pool == NULL ? -ENOMEM : find_pools(volume, pool, &n);
 
     if (r == 0)
@@ -83,14 +86,19 @@ int space_of_layout(const struct volume *volume, const struct file_layout *layou
         if (pool[i].share > 0) {
             double here = (double) pool[i].st.f_bavail * unit / pool[i].share;
 
-            avail = avail < 0 ? here : MIN(avail, here);
+            if (avail < 0 || here < avail) {
+                avail = here;
+                limit = pool[i].disk;
+            }
         }
     }
     ret_statfs->f_bavail = avail < 0 ? 0 : (fsblkcnt_t) (avail / UNIT);
+    if (ret_limit != NULL)
+        *ret_limit = limit;
     return 0;
 }
 
 int space_statfs(struct fs *fs, struct statvfs *ret_statfs)
 {
-    return space_of_layout(fs->volume, fs->default_layout, ret_statfs);
+    return space_of_layout(fs->volume, fs->default_layout, ret_statfs, NULL);
 }

@@ -9,7 +9,9 @@
 /* f_bavail is what one new file of the default layout can take; f_blocks and f_bfree count every file system once. */
 int space_statfs(struct fs *fs, struct statvfs *ret_statfs);
 
-/* The same for another layout. */
-int space_of_layout(const struct volume *volume, const struct file_layout *layout, struct statvfs *ret_statfs);
+/* The same for another layout. ret_limit, unless NULL: a disk on the file system that says how much that one file can
+ * take; UINT32_MAX when none does. */
+int space_of_layout(const struct volume *volume, const struct file_layout *layout, struct statvfs *ret_statfs,
+                    uint32_t *ret_limit);
 
 #endif

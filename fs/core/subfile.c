@@ -52,10 +52,8 @@ int subfile_open(struct fs *fs, struct file *file, uint32_t slot, bool create, i
     if (r == 0 && sub->fd < 0 && (create || !sub->absent)) {
         object_path(fs->volume, file->record.id, file->record.gen, slot, file->layout, path);
         fd = open_path(fs, disk, path, false);
-        if (fd == -ENOENT && create) {
+        if (fd == -ENOENT && create)
             fd = open_path(fs, disk, path, true);
-            sub->is_new = fd >= 0;
-        }
         if (fd == -ENOENT) {
             sub->absent = true;
             sub->len = 0;
@@ -104,7 +102,7 @@ int subfile_set_len(struct fs *fs, struct file *file, uint32_t slot, uint64_t le
     if (r == 0) {
         pthread_mutex_lock(&file->meta);
         file->sub[slot].len = len;
-        file->sub[slot].dirty = true;
+        bits_mark(&file->record.dirty, slot);
         pthread_mutex_unlock(&file->meta);
     }
     return r;

@@ -73,15 +73,12 @@ static void victim_done(struct fs *fs, struct victim *victim)
 /* The name has gone. What nobody uses is removed; the rest waits for its last user. */
 static void buried(struct fs *fs, struct victim *victim, const struct inode *parent, const char *name)
 {
-    int r = 0;
-
     if (victim->inode != NULL)
         inode_unnamed(fs->inodes, victim->inode, parent, name, victim->is_last);
     if (victim->has_bytes && !victim->in_use)
-        r = fs_reap(fs, &victim->record); /* what fails stays listed in todo/ */
+        reaper_take(fs->reaper, &victim->record);
     if (victim->inode != NULL && victim->is_last && !victim->in_use)
         victim->inode->reaped = true;
-    (void) r;
 }
 
 static int remove_name(struct fs *fs, struct inode *parent, int dir, const char *name, int flags)

@@ -75,7 +75,7 @@ static uint32_t new_number(struct sim_disk *disk)
         i++;
     if (i == disk->n_numbers) {
         disk->numbers = sim_realloc(disk->numbers, (i + 1) * sizeof disk->numbers[0]);
-        disk->numbers[disk->n_numbers++] = i == 0 ? 3 : 0; /* 0 is none, 1 the root's */
+        disk->numbers[disk->n_numbers++] = 0;
     }
     for (unsigned bit = 0;; bit++)
         if ((disk->numbers[i] >> bit & 1) == 0) {
@@ -618,8 +618,8 @@ ssize_t simcall_read_dir(struct sim_disk *disk, int number, void *buf, size_t si
         return -ENOENT;
     for (;;) {
         size_t at = simimage_entry_behind(dir, fd->pos);
-        const struct sim_entry *entry = &dir->entries[at];
-        uint64_t next = fd->pos < 2 ? fd->pos + 1 : at < dir->n_entries ? entry->cookie : 0;
+        const struct sim_entry *entry = at < dir->n_entries ? &dir->entries[at] : NULL;
+        uint64_t next = fd->pos < 2 ? fd->pos + 1 : entry != NULL ? entry->cookie : 0;
 
         if (next == 0)
             return (ssize_t) used;

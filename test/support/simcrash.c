@@ -48,6 +48,8 @@ static void settle(struct sim_disk *disk)
         disk->pending_bytes -= weight(pending->change);
         sim_change_put(pending->change);
     }
+    if (n == 0)
+        return;
     disk->n_pending -= n;
     disk->n_committed -= MIN(n, disk->n_committed);
     memmove(disk->pending, disk->pending + n, disk->n_pending * sizeof disk->pending[0]);
@@ -145,6 +147,7 @@ static void replay(struct sim_disk *disk, struct rng *rng)
 static void number_again(struct sim_disk *disk)
 {
     memset(disk->numbers, 0, disk->n_numbers * sizeof disk->numbers[0]);
+    disk->numbers[0] = 1;
     for (uint32_t ino = 1; ino < disk->now->n_inodes; ino++) {
         const struct sim_inode *inode = simimage_inode(disk->now, ino);
 
@@ -157,6 +160,7 @@ void simcrash_restart(struct sim_disk *disk, struct rng *rng)
 {
     replay(disk, rng);
     simimage_drop_orphans(disk->durable);
+    assert(disk->durable->used == simimage_count_used(disk->durable));
     simimage_free(disk->now);
     disk->now = simimage_clone(disk->durable);
     disk->next_ino = disk->now->n_inodes;
@@ -174,8 +178,7 @@ void simcrash_clone(struct sim_disk *to, const struct sim_disk *from)
         sim_change_get(from->pending[i].change);
     }
     to->numbers = sim_alloc(from->n_numbers * sizeof from->numbers[0]);
-    if (from->n_numbers > 0)
-        memcpy(to->numbers, from->numbers, from->n_numbers * sizeof from->numbers[0]);
+    memcpy(to->numbers, from->numbers, from->n_numbers * sizeof from->numbers[0]);
 }
 
 void simcrash_done(struct sim_disk *disk)

@@ -46,9 +46,12 @@ struct sim *sim_new(unsigned n_disks, uint64_t seed)
             .sim = sim,
             .index = i,
             .next_ino = SIM_ROOT_INO + 1,
+            .n_numbers = 1,
             .capacity = CAPACITY,
             .xattr_room = XATTR_ROOM,
         };
+        disk->numbers = sim_alloc(sizeof disk->numbers[0]);
+        disk->numbers[0] = 1 | 1 << SIM_ROOT_INO;
         disk->durable = simimage_new(rng_u64(&rng), sim->clock);
         disk->now = simimage_clone(disk->durable);
     }

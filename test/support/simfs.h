@@ -33,7 +33,7 @@ struct sim_disk {
     size_t n_committed; /* of the pending: metadata of these survives */
     uint64_t pending_bytes;
     uint32_t next_ino;
-    uint64_t *numbers; /* inode numbers in use, a bit each */
+    uint64_t *numbers; /* inode numbers in use, a bit each; 0 is nobody's */
     size_t n_numbers;  /* words */
     uint64_t capacity, xattr_room;
     bool absent, read_only;

@@ -196,6 +196,15 @@ static uint64_t cost(const struct sim_inode *inode)
     return bytes;
 }
 
+uint64_t simimage_count_used(const struct sim_image *image)
+{
+    uint64_t used = 0;
+
+    for (uint32_t i = 0; i < image->n_inodes; i++)
+        used += image->inodes[i] != NULL ? cost(image->inodes[i]) : 0;
+    return used;
+}
+
 uint64_t simimage_cost_of_name(size_t len)
 {
     return NAME_COST + len;
@@ -525,6 +534,8 @@ static void drop_slots(struct sim_image *image, struct sim_inode *inode, uint64_
     size_t from = simimage_slot(inode, first),
            to = last == UINT64_MAX ? inode->n_slots : simimage_slot(inode, last + 1);
 
+    if (from == to)
+        return;
     for (size_t i = from; i < to; i++)
         page_put(inode->slots[i].page);
     memmove(&inode->slots[from], &inode->slots[to], (inode->n_slots - to) * sizeof inode->slots[0]);

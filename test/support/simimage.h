@@ -155,6 +155,9 @@ void simimage_apply_torn(struct sim_image *image, const struct sim_change *write
 /* What lost its last name, or never had one, is no more. */
 void simimage_drop_orphans(struct sim_image *image);
 
+/* What used is, counted anew. */
+uint64_t simimage_count_used(const struct sim_image *image);
+
 /* What these take of the capacity. */
 uint64_t simimage_cost_of_name(size_t len);
 uint64_t simimage_cost_of_inode(void);

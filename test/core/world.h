@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* A file system on simulated disks beside a model of what it may hold: random programs run on both, the machine crashes
+ * or its daemon is killed anywhere, and what comes back must be something the model allows.
+ *
+ *     program ──> fs/core on sim disks ──> crash at call n ──> mount again ──> read all
+ *        └──────> model: names in a row of states; for each byte and size, what it may be ──┘
+ *
+ * The model is of the invariants: synced bytes are there exactly (I1); any other byte is one that was written there or
+ * zero (I2); names are those of one moment, not before the last one synced (I4); a size is one the file had (I6). */
+#ifndef FALLSFS_TEST_CORE_WORLD_H
+#define FALLSFS_TEST_CORE_WORLD_H
+
+#include "fs/core/fs.h"
+#include "test/support/rng.h"
+#include "test/support/simdisk.h"
+
+#define WORLD_SPAN   1800 /* bytes of the longest file */
+#define WORLD_NAMES  6    /* a b c, and the same in the directory d */
+#define WORLD_FILES  64   /* made in one program */
+#define WORLD_STATES 64   /* of names since the last that is durable */
+#define WORLD_VALUES 32   /* that bytes have; 0 is a hole's */
+
+struct world_file {
+    uint64_t ino;
+    uint64_t size;
+    uint8_t now[WORLD_SPAN];
+    uint32_t may[WORLD_SPAN]; /* a bit for each value a byte may have after a crash */
+    bool may_size[WORLD_SPAN + 1];
+    struct inode *inode; /* while the model has it open */
+    struct file *file;
+    bool open;
+};
+
+/* Which file each name leads to; -1: none. */
+struct world_names {
+    int file[WORLD_NAMES];
+};
+
+struct world {
+    struct sim *sim;
+    unsigned n_disks;
+    const char *layout;
+    struct fs *fs;
+    struct inode *dir;
+    struct world_file *file;
+    int n_files;
+    struct world_names state[WORLD_STATES]; /* those that may come back, the current one last */
+    int n_states;
+    unsigned next_value;
+    bool faulty;        /* errors are expected */
+    char why[512];      /* the first thing that was wrong; empty: nothing */
+    char program[4096]; /* what was done, a line each */
+};
+
+/* Formats the disks of a fresh machine. */
+int world_init(struct world *world, unsigned n_disks, const char *layout, uint64_t seed);
+void world_done(struct world *world);
+
+int world_mount(struct world *world);
+
+/* Orderly: everything is durable then. */
+void world_unmount(struct world *world);
+
+/* Stops using a machine that is down; then sim_crash or sim_kill, and world_mount. */
+void world_abandon(struct world *world);
+
+/* One random operation. */
+void world_step(struct world *world, struct rng *rng);
+
+/* Names, sizes and bytes are such as the model allows; afterwards the model is what was found. */
+void world_check(struct world *world);
+
+#endif
