@@ -6,7 +6,7 @@
 /* One file system of the volume. */
 struct pool {
     dev_t dev;
-    uint32_t disk; /* the first that lies on it */
+    uint32_t disk; /* one that has a share and lies here */
     double share;  /* of a file's bytes that go there */
     struct statvfs st;
 };
@@ -34,7 +34,6 @@ static int find_pools(const struct volume *volume, struct pool pool[], uint32_t 
         if (*ret_n > before) {
             int r = disk_call(disk, statfs, disk->root, &here->st);
 
-            here->disk = i;
             if (r < 0)
                 return r;
         }
@@ -51,9 +50,14 @@ static void add_shares(const struct volume *volume, const struct file_layout *la
         /* Files start on all disks of the list in turn: on average each gets the same. */
         double bytes = (double) pattern->element[i].once->size / (double) pattern->size;
         const struct disk *disk = &volume->disk[file_layout_disk(layout, volume->home, 0, i)];
+        struct pool *here;
 
-        if (disk_is_present(disk))
-            pool_of(pool, n, disk->dev)->share += bytes;
+        if (!disk_is_present(disk))
+            continue;
+        here = pool_of(pool, n, disk->dev);
+        if (here->share == 0)
+            here->disk = disk->index;
+        here->share += bytes;
     }
 }
 

@@ -17,5 +17,9 @@ enum ctl_status {
 /* Each group of verbs: argv[0] is the first word after its name. */
 enum ctl_status ctl_layout(int argc, char **argv);
 enum ctl_status ctl_format(int argc, char **argv);
+enum ctl_status ctl_status(int argc, char **argv);
+enum ctl_status ctl_df(int argc, char **argv);
+enum ctl_status ctl_map(int argc, char **argv);
+enum ctl_status ctl_extract(int argc, char **argv);
 
 #endif

@@ -73,10 +73,19 @@ void json_real(struct json *json, const char *name, double value)
     fprintf(json->out, "%.4f", value);
 }
 
+void json_bool(struct json *json, const char *name, bool value)
+{
+    put_name(json, name);
+    fputs(value ? "true" : "false", json->out);
+}
+
 void json_string(struct json *json, const char *name, const char *value)
 {
     put_name(json, name);
-    put_string(json->out, value);
+    if (value != NULL)
+        put_string(json->out, value);
+    else
+        fputs("null", json->out);
 }
 
 void json_raw(struct json *json, const char *name, char open, const char *values, char close)

@@ -20,7 +20,8 @@ void json_open(struct json *json, const char *name, char bracket); /* '{' or '['
 void json_close(struct json *json, char bracket);                  /* '}' or ']' */
 void json_u64(struct json *json, const char *name, uint64_t value);
 void json_real(struct json *json, const char *name, double value);
-void json_string(struct json *json, const char *name, const char *value);
+void json_bool(struct json *json, const char *name, bool value);
+void json_string(struct json *json, const char *name, const char *value); /* NULL: null */
 
 /* Values already written as JSON, in brackets. */
 void json_raw(struct json *json, const char *name, char open, const char *values, char close);

@@ -4,37 +4,52 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char help[] = "fallsctl: looks at and shapes fallsfs layouts\n"
+static const char help[] = "fallsctl: makes fallsfs volumes, looks at them, shapes layouts\n"
                            "\n"
-                           "usage: fallsctl layout check|map|unmap|runs|intersect|match|show ... [--json]\n"
-                           "       fallsctl layout VERB --help\n"
+                           "usage: fallsctl VERB ... [--json]\n"
+                           "       fallsctl VERB --help\n"
                            "       fallsctl --help | --version\n"
                            "\n"
+                           "  format    makes a volume of empty directories\n"
+                           "  status    how a volume is, and what needs somebody's attention\n"
+                           "  df        how much room there is, how much of it one new file can take\n"
+                           "  map       which subfiles on which disks have the bytes of a file\n"
+                           "  extract   copies files out of a volume without mounting it\n"
+                           "  layout    check, map, unmap, runs, intersect, match, show: layouts alone\n"
+                           "\n"
                            "examples:\n"
+                           "  fallsctl format /mnt/d0 /mnt/d1 /mnt/d2\n"
+                           "  fallsctl status /fast\n"
                            "  fallsctl layout show 'stripe(64K,4)'\n"
-                           "  fallsctl layout map 'array(shape=8x8, dist=(block,block), grid=2x2)' 0 9 63\n"
-                           "  fallsctl layout check '{(0,1,6,1);(2,3,6,1);(4,5,6,1)} disp 2'\n"
                            "\n"
                            "exit status: 0 fine, 1 error, 2 wrong usage, 3 some of it failed\n";
 
+static const struct {
+    const char *name;
+    enum ctl_status (*run)(int argc, char **argv);
+} verbs[] = {
+    { "df", ctl_df },         { "extract", ctl_extract }, { "format", ctl_format },
+    { "layout", ctl_layout }, { "map", ctl_map },         { "status", ctl_status },
+};
+
 static enum ctl_status run(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], "layout") == 0)
-        return ctl_layout(argc - 2, argv + 2);
-    if (argc > 1 && strcmp(argv[1], "format") == 0)
-        return ctl_format(argc - 2, argv + 2);
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+    if (argc < 2) {
+        fputs(help, stderr);
+        return CTL_USAGE;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+        if (strcmp(argv[1], verbs[i].name) == 0)
+            return verbs[i].run(argc - 2, argv + 2);
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         fputs(help, stdout);
         return CTL_OK;
     }
-    if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         puts("fallsctl " FALLSFS_VERSION);
         return CTL_OK;
     }
-    if (argc > 1)
-        fprintf(stderr, "fallsctl: unknown verb '%s'; 'fallsctl --help' lists them\n", argv[1]);
-    else
-        fputs(help, stderr);
+    fprintf(stderr, "fallsctl: unknown verb '%s'; 'fallsctl --help' lists them\n", argv[1]);
     return CTL_USAGE;
 }
 

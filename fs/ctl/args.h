@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of a verb: options anywhere, "--" before words that start with a dash. */
+#ifndef FALLSFS_FS_CTL_ARGS_H
+#define FALLSFS_FS_CTL_ARGS_H
+
+#include "fs/ctl/ctl.h"
+
+/* One of set and value is given: an option that is there or not, or one with the word behind it. */
+struct arg {
+    const char *name, *other; /* other may be NULL */
+    bool *set;
+    const char **value;
+};
+
+struct args {
+    const char *verb, *help;
+    const struct arg *arg;
+    size_t n_args;
+    char **word; /* what is no option */
+    int n;
+};
+
+/* Takes the options out; words stay in argv, in order. False: *ret_status is how the program ends, help and complaints
+ * printed. */
+bool args_read(struct args *args, int argc, char **argv, enum ctl_status *ret_status);
+
+/* Says what is wrong with the command line. word may be NULL. */
+enum ctl_status args_complain(const char *verb, const char *why, const char *word);
+
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* fallsctl map: where the bytes of files lie. */
+#include "fs/core/layouts.h"
+#include "fs/ctl/answer.h"
+#include "fs/ctl/args.h"
+#include "fs/ctl/table.h"
+#include "fs/ctl/view.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: fallsctl map [-b] [--json] FILE...\n"
+    "\n"
+    "Says for files in a mounted volume which subfile is which file on which disk: the layout, then a line for each\n"
+    "element, h being the header. A subfile is\n"
+    "\n"
+    "  present   there, as long as it says\n"
+    "  hole      not there, as nothing was written to it yet\n"
+    "  short     shorter than it must be: bytes are lost\n"
+    "  missing   not there, and it must be: bytes are lost\n"
+    "  offline   on a disk that is missing\n"
+    "\n"
+    "The record, which says what must be there, lags behind while a file is being written. It takes who may look at the\n"
+    "disks: who mounted the volume, or root.\n"
+    "\n"
+    "  -b        sizes in bytes; else in powers of 1024\n"
+    "  --json    machine-readable output; size is the file's, recorded_size what its record says\n"
+    "\n"
+    "examples:\n"
+    "  fallsctl map /fast/a.dat\n"
+    "  fallsctl map -b /fast/run7/*.h5\n"
+    "  fallsctl map --json /fast/a.dat | jq -r '.files[].subfiles[].object'\n";
+
+struct request {
+    bool raw, as_json;
+    struct json json;
+    int done, failed;
+    const struct mount_place *place; /* whose volume view has; NULL: none yet */
+    struct view view;
+    struct layouts *layouts;
+};
+
+/* One file on its way. */
+struct target {
+    const char *name; /* as typed */
+    uint64_t size;
+    struct record record;
+    struct file_layout *layout;
+};
+
+struct piece {
+    const struct disk *disk;
+    char path[OBJECT_PATH];
+    const char *state;
+    uint64_t len, expected;
+};
+
+PRINTF_LIKE(3, 4) static int fail(struct request *request, const char *name, const char *fmt, ...)
+{
+    char why[512];
+    va_list list;
+
+    va_start(list, fmt);
+    vsnprintf(why, sizeof why, fmt, list);
+    va_end(list);
+    fprintf(stderr, "%s: %s\n", name, why);
+    if (request->as_json) {
+        json_open(&request->json, NULL, '{');
+        json_string(&request->json, "file", name);
+        json_string(&request->json, "error", why);
+        json_close(&request->json, '}');
+    }
+    request->failed++;
+    return -EINVAL;
+}
+
+/* -- finding the record -- */
+
+static void forget_volume(struct request *request)
+{
+    if (request->place == NULL)
+        return;
+    layouts_free(request->layouts);
+    request->layouts = NULL;
+    view_done(&request->view);
+    request->place = NULL;
+}
+
+static int use_volume(struct request *request, const struct mounts *mounts, const struct mount_place *place)
+{
+    int r;
+
+    if (request->place == place)
+        return request->layouts != NULL ? 0 : -ENODEV;
+    forget_volume(request);
+    request->place = place;
+    r = view_init(&request->view, mounts, place, place->disk, place->n_disks, VIEW_LAYOUT);
+    if (r == 0 && request->view.volume == NULL)
+        r = -ENODEV;
+    return r < 0 ? r : layouts_new(request->view.volume, &request->layouts);
+}
+
+/* The stub at a path below ns/. A symlink on the way would lead who knows where. */
+static int open_stub(struct volume *volume, const char *path, int *ret_fd)
+{
+    const struct disk *home = volume_home(volume);
+    int fd = disk_call(home, open, volume->ns, ".", O_PATH | O_DIRECTORY, 0);
+
+    while (fd >= 0 && *path != 0) {
+        size_t len = strcspn(path, "/");
+        char name[NAME_MAX + 1];
+        int dir = fd;
+
+        if (len > NAME_MAX) {
+            fd = -ENAMETOOLONG;
+        } else {
+            memcpy(name, path, len);
+            name[len] = 0;
+            fd = disk_call(home, open, dir, name, O_PATH, 0);
+        }
+        disk_close(home, &dir);
+        path += len + (path[len] == '/');
+    }
+    *ret_fd = fd;
+    return MIN(fd, 0);
+}
+
+static int read_stub(struct volume *volume, const char *path, struct record *ret_record)
+{
+    const struct disk *home = volume_home(volume);
+    uint8_t bytes[RECORD_SIZE + 1];
+    struct stat st;
+    ssize_t n;
+    int fd, r = open_stub(volume, path, &fd);
+
+    if (r == 0)
+        r = disk_call(home, stat, fd, "", &st);
+    if (r == 0 && !S_ISREG(st.st_mode))
+        r = S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+    if (r == 0) {
+        n = disk_call(home, get_xattr, fd, "", RECORD_XATTR, bytes, sizeof bytes);
+        r = n < 0 ? (n == -ENODATA || n == -ERANGE ? -EUCLEAN : (int) n) : record_decode(bytes, (size_t) n, ret_record);
+    }
+    disk_close(home, &fd);
+    return r;
+}
+
+/* -- showing -- */
+
+static void look_at(struct volume *volume, const struct target *target, uint32_t slot, struct piece *piece)
+{
+    const struct record *record = &target->record;
+    uint32_t index = file_layout_disk(target->layout, volume->home, record->rotate, slot);
+    bool strict = record->epoch > volume->unclean;
+    struct stat st;
+    int r = -EIO;
+
+    *piece = (struct piece){ .disk = &volume->disk[index] };
+    if (bits_has(strict ? &record->bits : &record->durable, slot))
+        piece->expected = file_layout_len(target->layout, slot, strict ? record->size : record->durable_size);
+    object_path(volume, record->id, record->gen, slot, target->layout, piece->path);
+    if (disk_is_present(piece->disk))
+        r = disk_call(piece->disk, stat, piece->disk->root, piece->path, &st);
+    if (r == 0)
+        piece->len = (uint64_t) st.st_size;
+    if (!disk_is_present(piece->disk))
+        piece->state = "offline";
+    else if (r == 0)
+        piece->state = piece->len < piece->expected ? "short" : "present";
+    else
+        piece->state = piece->expected > 0 ? "missing" : "hole";
+}
+
+static const char *element_name(const struct target *target, uint32_t slot, char name[static 16])
+{
+    uint32_t element = file_layout_element(target->layout, slot);
+
+    if (element == ELEMENT_HEADER)
+        return "h";
+    snprintf(name, 16, "%" PRIu32, element);
+    return name;
+}
+
+static char *full_path(const struct piece *piece)
+{
+    char *path;
+
+    return asprintf(&path, "%s/" STAMP_DIR "/%s", piece->disk->path, piece->path) < 0 ? NULL : path;
+}
+
+static void json_piece(struct json *json, const struct target *target, uint32_t slot, const struct piece *piece)
+{
+    cleanup(freep) char *path = full_path(piece);
+    char name[16];
+
+    json_open(json, NULL, '{');
+    if (file_layout_element(target->layout, slot) == ELEMENT_HEADER)
+        json_string(json, "element", "h");
+    else
+        json_u64(json, "element", slot);
+    snprintf(name, sizeof name, "d%" PRIu32, piece->disk->index);
+    json_string(json, "disk", name);
+    json_string(json, "object", path);
+    json_u64(json, "length", piece->len);
+    json_u64(json, "expected", piece->expected);
+    json_string(json, "state", piece->state);
+    json_close(json, '}');
+}
+
+static void json_target(struct request *request, const struct target *target)
+{
+    struct json *json = &request->json;
+    char id[2 * ID_SIZE + 1];
+
+    hex_print(target->record.id, ID_SIZE, id);
+    json_open(json, NULL, '{');
+    json_string(json, "file", target->name);
+    json_string(json, "layout", target->layout->layout->text);
+    json_string(json, "id", id);
+    json_u64(json, "generation", target->record.gen);
+    json_u64(json, "rotate", target->record.rotate);
+    json_u64(json, "size", target->size);
+    json_u64(json, "recorded_size", target->record.size);
+    json_open(json, "subfiles", '[');
+    for (uint32_t slot = 0; slot < file_layout_slots(target->layout); slot++) {
+        struct piece piece;
+
+        look_at(request->view.volume, target, slot, &piece);
+        json_piece(json, target, slot, &piece);
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static void print_target(const struct request *request, const struct target *target)
+{
+    static const char *const head[] = { "ELEMENT", "DISK", "STATE", "LENGTH", "OBJECT" };
+    cleanup(table_done) struct table table;
+    char text[SIZE_TEXT];
+
+    if (request->done > 0)
+        putchar('\n');
+    printf("%s\n%s\ngeneration %" PRIu64 "  rotate %u  size %s\n", target->name, target->layout->layout->text,
+           target->record.gen, target->record.rotate, size_text(target->size, request->raw, text));
+    table_init(&table, "rllrl");
+    for (size_t i = 0; i < ARRAY_SIZE(head); i++)
+        table_add(&table, head[i]);
+    for (uint32_t slot = 0; slot < file_layout_slots(target->layout); slot++) {
+        cleanup(freep) char *path = NULL;
+        struct piece piece;
+        char name[16];
+
+        look_at(request->view.volume, target, slot, &piece);
+        path = full_path(&piece);
+        table_add(&table, element_name(target, slot, name));
+        table_addf(&table, "d%" PRIu32, piece.disk->index);
+        table_add(&table, piece.state);
+        table_add(&table, size_text(piece.len, request->raw, text));
+        table_add(&table, path != NULL ? path : "");
+    }
+    (void) table_print(&table, stdout);
+}
+
+/* -- one file after another -- */
+
+static int explain(struct request *request, const char *name, int r)
+{
+    if (r == -EISDIR)
+        return fail(request, name, "is a directory: name files");
+    if (r == -EINVAL || r == -ELOOP)
+        return fail(request, name, "is no regular file: only those have subfiles");
+    if (r == -EUCLEAN)
+        return fail(request, name, "its record is damaged: unmount the volume and run fsck.fallsfs on its disks");
+    return fail(request, name, "cannot read its record on the home disk: %s", strerror(-r));
+}
+
+static int map_one(struct request *request, const struct mounts *mounts, const char *name)
+{
+    cleanup(freep) char *real = realpath(name, NULL), *spelled = NULL;
+    struct target target = { .name = name };
+    const struct mount_place *place;
+    const char *below;
+    struct stat st;
+    int r = 0;
+
+    if (real == NULL && mounts_resolve(mounts, name, &spelled) < 0)
+        return fail(request, name, "%s", strerror(errno));
+    place = mounts_around(mounts, real != NULL ? real : spelled, &below);
+    if (place == NULL)
+        return fail(request, name, "%s",
+                    real == NULL ? strerror(ENOENT) : "lies in no mounted fallsfs; 'fallsctl status' lists those");
+    r = use_volume(request, mounts, place);
+    if (r < 0)
+        return fail(request, name, "the disks of %s cannot be read: %s", place->target,
+                    request->view.n_actions > 0 ? request->view.action[0] : request->view.error.why);
+    r = read_stub(request->view.volume, below, &target.record);
+    if (r == 0)
+        r = layouts_get(request->layouts, target.record.layout, &target.layout);
+    if (r < 0)
+        return explain(request, name, r);
+    target.size = real != NULL && stat(real, &st) == 0 ? (uint64_t) st.st_size : target.record.size;
+    if (request->as_json)
+        json_target(request, &target);
+    else
+        print_target(request, &target);
+    layouts_put(request->layouts, target.layout);
+    request->done++;
+    return 0;
+}
+
+enum ctl_status ctl_map(int argc, char **argv)
+{
+    struct request request = { 0 };
+    const struct arg arg[] = { { .name = "-b", .other = "--bytes", .set = &request.raw },
+                               { .name = "--json", .set = &request.as_json } };
+    struct args args = { .verb = "map", .help = help, .arg = arg, .n_args = ARRAY_SIZE(arg) };
+    cleanup(mounts_done) struct mounts mounts = { 0 };
+    enum ctl_status status;
+
+    if (!args_read(&args, argc, argv, &status))
+        return status;
+    if (args.n == 0)
+        return args_complain("map", "which files?", NULL);
+    if (mounts_read(&mounts) < 0)
+        return report(request.as_json, "cannot read /proc/self/mountinfo, which lists the mounts: is /proc mounted?");
+    if (request.as_json) {
+        json_begin(&request.json, stdout);
+        json_open(&request.json, "files", '[');
+    }
+    for (int i = 0; i < args.n; i++)
+        (void) map_one(&request, &mounts, args.word[i]);
+    forget_volume(&request);
+    if (request.as_json) {
+        json_close(&request.json, ']');
+        json_end(&request.json);
+    }
+    return request.failed == 0 ? CTL_OK : request.done > 0 ? CTL_PARTIAL : CTL_ERROR;
+}

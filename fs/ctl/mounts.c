@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/ctl/mounts.h"
+
+#include <libmount/libmount.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FS_TYPE "fuse.fallsfs"
+
+void mounts_done(struct mounts *mounts)
+{
+    for (uint32_t i = 0; i < mounts->n; i++) {
+        struct mount_place *place = &mounts->place[i];
+
+        for (uint32_t j = 0; j < place->n_disks; j++)
+            free(place->disk[j]);
+        free(place->disk);
+        free(place->target);
+    }
+    free(mounts->place);
+    mnt_unref_table(mounts->table);
+    *mounts = (struct mounts){ 0 };
+}
+
+/* Disks are absolute paths with colons between them: a colon in front of a slash ends one. */
+static const char *end_of_disk(const char *at)
+{
+    const char *end = strstr(at, ":/");
+
+    return end != NULL ? end : at + strlen(at);
+}
+
+static int read_disks(const char *source, struct mount_place *place)
+{
+    for (const char *at = source; *at != 0;) {
+        const char *end = end_of_disk(at);
+        char **disk = realloc(place->disk, (place->n_disks + 1) * sizeof(char *));
+
+        if (disk == NULL)
+            return -ENOMEM;
+        place->disk = disk;
+        disk[place->n_disks] = strndup(at, (size_t) (end - at));
+        if (disk[place->n_disks] == NULL)
+            return -ENOMEM;
+        place->n_disks++;
+        at = end + (*end == ':');
+    }
+    return 0;
+}
+
+static int read_place(struct mounts *mounts, struct libmnt_fs *fs)
+{
+    struct mount_place *place = realloc(mounts->place, (mounts->n + 1) * sizeof *place);
+    const char *source = mnt_fs_get_source(fs), *target = mnt_fs_get_target(fs);
+    const char *options = mnt_fs_get_options(fs);
+
+    if (place == NULL)
+        return -ENOMEM;
+    mounts->place = place;
+    place += mounts->n;
+    *place = (struct mount_place){ .target = strdup(target != NULL ? target : "") };
+    if (place->target == NULL)
+        return -ENOMEM;
+    mounts->n++;
+    place->read_only = options != NULL && mnt_optstr_get_option(options, "ro", NULL, NULL) == 0;
+    return read_disks(source != NULL ? source : "", place);
+}
+
+int mounts_read(struct mounts *ret_mounts)
+{
+    cleanup(mounts_done) struct mounts mounts = { .table = mnt_new_table_from_file("/proc/self/mountinfo") };
+    struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
+    struct libmnt_fs *fs;
+    int r = mounts.table == NULL || iter == NULL ? -ENOENT : 0;
+
+    while (r == 0 && mnt_table_next_fs(mounts.table, iter, &fs) == 0) {
+        const char *type = mnt_fs_get_fstype(fs);
+
+        if (type != NULL && strcmp(type, FS_TYPE) == 0)
+            r = read_place(&mounts, fs);
+    }
+    mnt_free_iter(iter);
+    if (r == 0) {
+        *ret_mounts = mounts;
+        mounts = (struct mounts){ 0 };
+    }
+    return r;
+}
+
+/* The length of target when path is target or lies below it; else 0. */
+static size_t covers(const char *target, const char *path)
+{
+    size_t len = strlen(target);
+
+    while (len > 0 && target[len - 1] == '/')
+        len--;
+    if (strncmp(target, path, len) != 0 || (path[len] != 0 && path[len] != '/'))
+        return 0;
+    return MAX(len, 1);
+}
+
+/* A mount that another one has covered is not to be seen: the last one wins. */
+const struct mount_place *mounts_around(const struct mounts *mounts, const char *path, const char **ret_below)
+{
+    const struct mount_place *best = NULL;
+    size_t longest = 0;
+
+    for (uint32_t i = 0; i < mounts->n; i++) {
+        size_t len = covers(mounts->place[i].target, path);
+
+        if (len >= MAX(longest, 1)) {
+            best = &mounts->place[i];
+            longest = len;
+        }
+    }
+    if (best != NULL) {
+        *ret_below = path + longest;
+        while (**ret_below == '/')
+            ++*ret_below;
+    }
+    return best;
+}
+
+const struct mount_place *mounts_at(const struct mounts *mounts, const char *path)
+{
+    cleanup(freep) char *full = NULL;
+    const struct mount_place *place;
+    const char *below;
+
+    if (mounts_resolve(mounts, path, &full) < 0)
+        return NULL;
+    place = mounts_around(mounts, full, &below);
+    return place != NULL && *below == 0 ? place : NULL;
+}
+
+const char *mounts_fs_type(const struct mounts *mounts, const char *path)
+{
+    struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
+    const char *type = "?";
+    struct libmnt_fs *fs;
+    size_t longest = 0;
+
+    while (iter != NULL && mnt_table_next_fs(mounts->table, iter, &fs) == 0) {
+        const char *target = mnt_fs_get_target(fs);
+        size_t len = target != NULL ? covers(target, path) : 0;
+
+        if (len >= MAX(longest, 1) && mnt_fs_get_fstype(fs) != NULL) {
+            type = mnt_fs_get_fstype(fs);
+            longest = len;
+        }
+    }
+    mnt_free_iter(iter);
+    return type;
+}
+
+/* path/word, or what is above path for "..". */
+static int append(char **path, const char *word, size_t len)
+{
+    char *longer, *slash;
+
+    if (len == 0 || (len == 1 && word[0] == '.'))
+        return 0;
+    if (len == 2 && word[0] == '.' && word[1] == '.') {
+        slash = strrchr(*path, '/');
+        *(slash == *path ? slash + 1 : slash) = 0;
+        return 0;
+    }
+    if (asprintf(&longer, "%s%s%.*s", *path, (*path)[1] == 0 ? "" : "/", (int) len, word) < 0)
+        return -ENOMEM;
+    free(*path);
+    *path = longer;
+    return 0;
+}
+
+static int follow_links(const struct mounts *mounts, char **path)
+{
+    const char *below;
+    char *real;
+
+    if (mounts_around(mounts, *path, &below) != NULL)
+        return 0;
+    real = realpath(*path, NULL);
+    if (real == NULL)
+        return -errno;
+    free(*path);
+    *path = real;
+    return 0;
+}
+
+int mounts_resolve(const struct mounts *mounts, const char *path, char **ret_path)
+{
+    cleanup(freep) char *full = path[0] == '/' ? strdup("/") : getcwd(NULL, 0);
+    int r = full == NULL ? -ENOENT : 0; /* a directory that is gone has no path */
+
+    while (r == 0 && *path != 0) {
+        size_t len = strcspn(path, "/");
+
+        r = append(&full, path, len);
+        if (r == 0)
+            r = follow_links(mounts, &full);
+        path += len + (path[len] == '/');
+    }
+    if (r == 0)
+        *ret_path = steal(full);
+    return r;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/ctl/probe.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE   5         /* seconds */
+#define FULL_BELOW (1 << 20) /* bytes for the volume's user */
+
+/* One question. Who asked may have given up when the answer comes: then nobody frees this. */
+struct question {
+    char *path;
+    struct probe probe;
+    bool answered; /* lock */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t answer = PTHREAD_COND_INITIALIZER;
+
+void probe_done(struct probe *probe)
+{
+    stamp_done(&probe->stamp);
+}
+
+const char *probe_state_name(enum probe_state state)
+{
+    static const char *const name[] = { "online", "full", "read-only", "missing", "damaged", "unknown" };
+
+    return name[state];
+}
+
+/* Looks whether somebody has the lock, takes none. */
+static bool is_locked(const struct disk *disk)
+{
+    struct flock asked = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    int fd = disk_call(disk, open, disk->root, "lock", O_RDONLY, 0);
+    bool locked = fd >= 0 && fcntl(fd, F_OFD_GETLK, &asked) == 0 && asked.l_type != F_UNLCK;
+
+    disk_close(disk, &fd);
+    return locked;
+}
+
+static int ask_space(const struct disk *disk, struct probe *probe)
+{
+    struct statvfs st = { 0 };
+    struct stat root;
+    int r = disk_call(disk, statfs, disk->root, &st);
+
+    if (r == 0)
+        r = disk_call(disk, stat, disk->root, "", &root);
+    if (r < 0)
+        return r;
+    probe->dev = root.st_dev;
+    probe->size = (uint64_t) st.f_blocks * st.f_frsize;
+    probe->free = (uint64_t) st.f_bfree * st.f_frsize;
+    probe->avail = (uint64_t) st.f_bavail * st.f_frsize;
+    probe->state = (st.f_flag & ST_RDONLY) != 0 ? PROBE_READ_ONLY
+                   : probe->avail < FULL_BELOW  ? PROBE_FULL
+                                                : PROBE_ONLINE;
+    return 0;
+}
+
+static void ask(const char *path, struct probe *probe)
+{
+    struct disk disk = { .ops = &disk_local_ops, .root = -1 };
+    int dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int r = dir < 0 ? -errno : 0;
+
+    if (r == 0)
+        r = disk.root = disk_call(&disk, open, dir, STAMP_DIR, O_RDONLY | O_DIRECTORY, 0);
+    if (r >= 0)
+        r = stamp_read(&disk, &probe->stamp);
+    if (r == 0)
+        r = ask_space(&disk, probe);
+    if (r == 0)
+        probe->in_use = is_locked(&disk);
+    if (r < 0) {
+        probe->error = r;
+        probe->state = r == -EUCLEAN ? PROBE_DAMAGED : PROBE_MISSING;
+    }
+    disk_close(&disk, &disk.root);
+    if (dir >= 0)
+        close(dir);
+}
+
+static void *run(void *arg)
+{
+    struct question *question = arg;
+    struct probe probe = { 0 };
+
+    ask(question->path, &probe);
+    pthread_mutex_lock(&lock);
+    question->probe = probe;
+    question->answered = true;
+    pthread_cond_broadcast(&answer);
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static struct question *put(const char *path)
+{
+    struct question *question = calloc(1, sizeof *question);
+    pthread_attr_t attr;
+    pthread_t thread;
+    int r;
+
+    if (question == NULL)
+        return NULL;
+    question->path = strdup(path);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    r = question->path != NULL ? pthread_create(&thread, &attr, run, question) : -1;
+    pthread_attr_destroy(&attr);
+    if (r != 0) {
+        free(question->path);
+        free(question);
+        return NULL;
+    }
+    return question;
+}
+
+static void await(struct question *question, const struct timespec *until, struct probe *ret_probe)
+{
+    int r = 0;
+
+    pthread_mutex_lock(&lock);
+    while (!question->answered && r == 0)
+        r = pthread_cond_timedwait(&answer, &lock, until);
+    if (question->answered) {
+        *ret_probe = question->probe;
+        free(question->path);
+        free(question);
+    } else {
+        *ret_probe = (struct probe){ .state = PROBE_SILENT, .error = -ETIMEDOUT };
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+int probe_all(char *const path[], uint32_t n, struct probe ret_probe[])
+{
+    cleanup(freep) struct question **question = calloc(n, sizeof(struct question *));
+    struct timespec until;
+    int r = 0;
+
+    if (question == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < n; i++)
+        question[i] = put(path[i]);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE;
+    for (uint32_t i = 0; i < n; i++) {
+        ret_probe[i] = (struct probe){ .state = PROBE_MISSING, .error = -ENOMEM };
+        if (question[i] != NULL)
+            await(question[i], &until, &ret_probe[i]);
+        else
+            r = -ENOMEM;
+    }
+    return r;
+}
