@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char help[] = "fallsctl: makes fallsfs volumes, looks at them, shapes layouts\n"
+static const char help[] = "fallsctl: looks at and makes fallsfs volumes, shapes layouts\n"
                            "\n"
                            "usage: fallsctl VERB ... [--json]\n"
                            "       fallsctl VERB --help\n"

@@ -46,7 +46,7 @@ static bool is_locked(const struct disk *disk)
 static int ask_space(const struct disk *disk, struct probe *probe)
 {
     struct statvfs st = { 0 };
-    struct stat root;
+    struct stat root = { 0 };
     int r = disk_call(disk, statfs, disk->root, &st);
 
     if (r == 0)
