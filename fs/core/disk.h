@@ -10,7 +10,7 @@
 #ifndef FALLSFS_FS_CORE_DISK_H
 #define FALLSFS_FS_CORE_DISK_H
 
-#include "layout/base.h"
+#include "fs/core/watch.h"
 
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -77,7 +77,8 @@ extern const struct disk_ops disk_local_ops;
 struct disk {
     const struct disk_ops *ops;
     void *ctx;
-    char *path; /* as given */
+    struct watch *watch; /* NULL: nobody looks */
+    char *path;          /* as given */
     uint32_t index;
     uint8_t uuid[DISK_UUID_SIZE];
     int root;     /* .fallsfs; -1: the disk is absent */
@@ -86,13 +87,22 @@ struct disk {
     bool tmpfile; /* knows O_TMPFILE */
 };
 
-/* The paths above, spelled short: fd-only calls name no path. */
-#define disk_call(disk, call, ...) ((disk)->ops->call((disk)->ctx, __VA_ARGS__))
+/* Every call to a disk; -ETIMEDOUT, without asking it, when it is stalled and enough are waiting. */
+#define disk_call(which, call, ...)                                                          \
+    (__extension__({                                                                         \
+        const struct disk *_disk = (which);                                                  \
+        int _seat = _disk->watch != NULL ? watch_enter(_disk->watch) : WATCH_CROWDED;        \
+        __typeof__(_disk->ops->call(_disk->ctx, __VA_ARGS__)) _result =                      \
+            _seat != WATCH_STALLED ? _disk->ops->call(_disk->ctx, __VA_ARGS__) : -ETIMEDOUT; \
+        if (_disk->watch != NULL)                                                            \
+            watch_leave(_disk->watch, _seat);                                                \
+        _result;                                                                             \
+    }))
 
 static inline void disk_close(const struct disk *disk, int *fd)
 {
     if (*fd >= 0)
-        (void) disk_call(disk, close, *fd);
+        (void) disk->ops->close(disk->ctx, *fd);
     *fd = -1;
 }
 

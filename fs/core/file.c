@@ -160,7 +160,8 @@ static int load(struct fs *fs, struct inode *inode, struct file **ret_file)
         if (record.epoch < fs->volume->epoch)
             file->record.dirty = (struct record_bits){ 0 }; /* its mount ended with everything synced */
         for (uint32_t slot = 0; slot < file->n_slots; slot++)
-            file->sub[slot].absent = !bits_has(&record.bits, slot);
+            if (!bits_has(&record.bits, slot))
+                file->sub[slot] = (struct subfile){ .fd = -1, .absent = true };
     }
     r = recover(fs, file);
     if (r < 0) {

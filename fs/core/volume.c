@@ -264,9 +264,20 @@ void volume_free(struct volume *volume)
             disk_close(disk, &disk->lock); /* last: now somebody else may come */
         }
         free(disk->path);
+        free(disk->watch);
     }
     stamp_done(&volume->stamp);
     free(volume);
+}
+
+int volume_watch(struct volume *volume)
+{
+    for (uint32_t i = 0; i < volume->n_disks; i++) {
+        volume->disk[i].watch = calloc(1, sizeof(struct watch));
+        if (volume->disk[i].watch == NULL)
+            return -ENOMEM;
+    }
+    return 0;
 }
 
 void volume_freep(struct volume **volume)

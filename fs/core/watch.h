@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* Who is waiting for a disk. A disk that does not answer, an NFS server that is away, takes every thread that asks it
+ * and gives none back. So only so many may wait for a stalled one; the others are told at once, and can do something
+ * else: come back later.
+ *
+ *     seat   0 [since 12.0 s]  1 [free]  2 [since 14.5 s]  ...      oldest waits for longer than STALL: stalled
+ */
+#ifndef FALLSFS_FS_CORE_WATCH_H
+#define FALLSFS_FS_CORE_WATCH_H
+
+#include "layout/base.h"
+
+#include <stdatomic.h>
+
+#define WATCH_SEATS   64
+#define WATCH_STALL   2000 /* ms: no answer for so long is none for now */
+#define WATCH_STALLED (-1) /* instead of a seat */
+#define WATCH_CROWDED (-2) /* no seat, but the disk answers */
+
+struct watch {
+    atomic_uint_least64_t taken; /* a bit for each seat */
+    atomic_uint_least64_t since[WATCH_SEATS];
+};
+
+/* Milliseconds on a clock that only goes forward. */
+uint64_t watch_now(void);
+
+/* A seat until watch_leave, or WATCH_STALLED. */
+int watch_enter(struct watch *watch);
+void watch_leave(struct watch *watch, int seat);
+
+/* How long, in ms, the oldest call has been waiting; 0: none does. */
+uint64_t watch_oldest(struct watch *watch);
+
+static inline bool watch_is_stalled(struct watch *watch)
+{
+    return watch != NULL && watch_oldest(watch) > WATCH_STALL;
+}
+
+#endif
