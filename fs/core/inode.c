@@ -338,6 +338,48 @@ bool inode_is_gone(struct inodes *inodes, struct inode *inode)
     return gone;
 }
 
+/* How long the path is, slashes in front of all names included; 0 when the names do not lead to the root. */
+static size_t path_len(const struct inodes *inodes, const struct inode *inode)
+{
+    size_t len = 0;
+
+    while (inode != inodes->root && inode->parent != NULL) {
+        len += strlen(inode->name) + 1;
+        inode = inode->parent;
+    }
+    return inode == inodes->root ? len : 0;
+}
+
+int inode_path(struct inodes *inodes, struct inode *inode, char **ret_path)
+{
+    size_t len;
+    char *path;
+    int r = -ESTALE;
+
+    pthread_mutex_lock(&inodes->lock);
+    len = path_len(inodes, inode);
+    path = len > 0 ? malloc(len) : NULL;
+    if (len > 0 && path == NULL)
+        r = -ENOMEM;
+    if (path != NULL) {
+        size_t at = len - 1;
+
+        path[at] = 0;
+        for (; inode != inodes->root; inode = inode->parent) {
+            size_t n = strlen(inode->name);
+
+            at -= n;
+            memcpy(path + at, inode->name, n);
+            if (at > 0)
+                path[--at] = '/';
+        }
+        *ret_path = path;
+        r = 0;
+    }
+    pthread_mutex_unlock(&inodes->lock);
+    return r;
+}
+
 void inode_name_is_new(struct inodes *inodes, struct inode *inode)
 {
     pthread_mutex_lock(&inodes->lock);

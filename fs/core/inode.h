@@ -81,6 +81,9 @@ void inode_unnamed(struct inodes *inodes, struct inode *inode, const struct inod
 
 bool inode_is_gone(struct inodes *inodes, struct inode *inode);
 
+/* From the root, without a slash in front; -ESTALE without a name. */
+int inode_path(struct inodes *inodes, struct inode *inode, char **ret_path);
+
 /* True, once, when the name has not been synced; the parent then comes with a reference. */
 bool inode_take_new_name(struct inodes *inodes, struct inode *inode, struct inode **ret_parent);
 void inode_name_is_new(struct inodes *inodes, struct inode *inode);

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/core/copy.h"
+
+#include "fs/core/file_text.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define SUM_LINE 18 /* newline, 16 digits, newline */
+#define MAX_COPY (RECORD_SIZE + 256 + (1 << 20))
+
+void copy_done(struct copy *copy)
+{
+    free(copy->path);
+    copy->path = NULL;
+}
+
+/* -- bytes -- */
+
+static void print_time(FILE *out, const struct timespec *time, char end)
+{
+    fprintf(out, "%" PRId64 ".%09" PRId64 "%c", (int64_t) time->tv_sec, (int64_t) time->tv_nsec, end);
+}
+
+int copy_encode(const struct record *record, const struct stat *st, const char *path, char **ret_bytes, size_t *ret_len)
+{
+    cleanup(freep) char *bytes = NULL;
+    uint8_t encoded[RECORD_SIZE];
+    size_t len = 0;
+    FILE *out = open_memstream(&bytes, &len);
+    bool failed;
+
+    if (out == NULL)
+        return -ENOMEM;
+    record_encode(record, encoded);
+    fwrite(encoded, 1, sizeof encoded, out);
+    fprintf(out, "%o %" PRIu32 " %" PRIu32 " ", (unsigned) st->st_mode, st->st_uid, st->st_gid);
+    print_time(out, &st->st_atim, ' ');
+    print_time(out, &st->st_mtim, '\n');
+    fputs(path, out);
+    if (fflush(out) == 0)
+        fprintf(out, "\n%016" PRIx64 "\n", (uint64_t) XXH3_64bits(bytes, len));
+    failed = ferror(out) != 0;
+    if (fclose(out) != 0 || failed)
+        return -ENOMEM;
+    *ret_bytes = steal(bytes);
+    *ret_len = len;
+    return 0;
+}
+
+static bool is_whole(const char *bytes, size_t len)
+{
+    char want[SUM_LINE + 1];
+
+    if (len <= RECORD_SIZE + SUM_LINE)
+        return false;
+    snprintf(want, sizeof want, "\n%016" PRIx64 "\n", (uint64_t) XXH3_64bits(bytes, len - SUM_LINE));
+    return memcmp(bytes + len - SUM_LINE, want, SUM_LINE) == 0;
+}
+
+/* The line behind the record; its length with the newline, or 0. */
+static size_t read_line(const char *line, size_t len, struct copy *copy)
+{
+    const char *end = memchr(line, '\n', len);
+    unsigned mode, uid, gid, atime_ns, mtime_ns;
+    int64_t atime, mtime;
+    char text[128];
+    int used = 0;
+
+    if (end == NULL || (size_t) (end - line) >= sizeof text)
+        return 0;
+    memcpy(text, line, (size_t) (end - line));
+    text[end - line] = 0;
+    /* A sum can be forged, but numbers that are too large only make odd attributes. NOLINTNEXTLINE(cert-err34-c) */
+    if (sscanf(text, "%o %u %u %" SCNd64 ".%u %" SCNd64 ".%u%n", &mode, &uid, &gid, &atime, &atime_ns, &mtime,
+               &mtime_ns, &used) != 7 ||
+        text[used] != 0 || atime_ns > 999999999 || mtime_ns > 999999999 || !S_ISREG(mode))
+        return 0;
+    copy->mode = mode & (S_IFMT | 07777);
+    copy->uid = uid;
+    copy->gid = gid;
+    copy->atime = (struct timespec){ atime, atime_ns };
+    copy->mtime = (struct timespec){ mtime, mtime_ns };
+    return (size_t) (end - line) + 1;
+}
+
+int copy_decode(const char *bytes, size_t len, struct copy *ret_copy)
+{
+    struct copy copy = { 0 };
+    size_t line;
+    int r;
+
+    if (!is_whole(bytes, len))
+        return -EUCLEAN;
+    r = record_decode((const uint8_t *) bytes, RECORD_SIZE, &copy.record);
+    if (r < 0)
+        return r;
+    bytes += RECORD_SIZE;
+    len -= RECORD_SIZE + SUM_LINE;
+    line = read_line(bytes, len, &copy);
+    if (line == 0 || line == len || memchr(bytes + line, 0, len - line) != NULL)
+        return -EUCLEAN;
+    copy.path = strndup(bytes + line, len - line);
+    if (copy.path == NULL)
+        return -ENOMEM;
+    *ret_copy = copy;
+    return 0;
+}
+
+/* -- on disk -- */
+
+void copy_path(const struct volume *volume, const uint8_t id[ID_SIZE], char ret_path[static OBJECT_PATH])
+{
+    char hex[2 * ID_SIZE + 1];
+    size_t len;
+
+    object_path(volume, id, 0, OBJECT_DIR, NULL, ret_path);
+    len = strlen(ret_path);
+    hex_print(id, ID_SIZE, hex);
+    snprintf(ret_path + len, OBJECT_PATH - len, "/%s.m", hex);
+}
+
+int copy_read(const struct disk *disk, const char *path, struct copy *ret_copy)
+{
+    cleanup(freep) char *bytes = NULL;
+    size_t len;
+    int r = file_text_read(disk, path, MAX_COPY, &bytes, &len);
+
+    return r < 0 ? r : copy_decode(bytes, len, ret_copy);
+}
+
+/* The disk that the copy goes to; NULL when there is none to go to. */
+static const struct disk *disk_for(const struct volume *volume, const struct record *record,
+                                   const struct file_layout *layout)
+{
+    for (uint32_t slot = 0; slot < file_layout_slots(layout); slot++) {
+        uint32_t index = file_layout_disk(layout, volume->home, record->rotate, slot);
+
+        if (bits_has(&record->bits, slot) && index != volume->home)
+            return disk_is_present(&volume->disk[index]) ? &volume->disk[index] : NULL;
+    }
+    return NULL;
+}
+
+static int replace(const struct disk *disk, const char *path, const char *bytes, size_t len)
+{
+    struct iovec iov = { (char *) (uintptr_t) bytes, len };
+    char fresh[OBJECT_PATH + 4];
+    ssize_t n;
+    int fd, r;
+
+    snprintf(fresh, sizeof fresh, "%s.new", path);
+    fd = disk_call(disk, open, disk->root, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK, 0600);
+    if (fd < 0)
+        return fd;
+    n = disk_call(disk, pwritev, fd, &iov, 1, 0);
+    disk_close(disk, &fd);
+    r = n < 0 ? (int) n : (size_t) n < len ? -ENOSPC : 0;
+    if (r == 0)
+        r = disk_call(disk, rename, disk->root, fresh, disk->root, path, 0);
+    if (r < 0)
+        (void) disk_call(disk, unlink, disk->root, fresh, 0);
+    return r;
+}
+
+static int stat_stub(struct fs *fs, struct file *file, struct stat *ret_stat)
+{
+    int fd, r = inode_open(fs->inodes, file->inode, &fd);
+
+    if (r < 0)
+        return r;
+    r = disk_call(fs_home(fs), stat, fd, "", ret_stat);
+    inode_close(fs->inodes, file->inode);
+    return r;
+}
+
+int copy_write(struct fs *fs, struct file *file)
+{
+    cleanup(freep) char *path = NULL, *bytes = NULL;
+    char object[OBJECT_PATH];
+    const struct disk *disk;
+    struct record record;
+    struct stat st;
+    size_t len;
+    int r;
+
+    if (fs->read_only)
+        return 0;
+    pthread_mutex_lock(&file->meta);
+    record = file->stored;
+    pthread_mutex_unlock(&file->meta);
+    if (bits_none(&record.bits))
+        return record.gen > 0 ? copy_remove(fs->volume, &record, file->layout) : 0;
+    disk = disk_for(fs->volume, &record, file->layout);
+    if (disk == NULL)
+        return 0;
+    r = inode_path(fs->inodes, file->inode, &path);
+    if (r == 0)
+        r = stat_stub(fs, file, &st);
+    if (r == 0)
+        r = copy_encode(&record, &st, path, &bytes, &len);
+    if (r < 0)
+        return r;
+    copy_path(fs->volume, record.id, object);
+    return replace(disk, object, bytes, len);
+}
+
+/* Where the record names no subfiles, it may be on any disk of the layout. */
+int copy_remove(const struct volume *volume, const struct record *record, const struct file_layout *layout)
+{
+    bool any = bits_none(&record->bits);
+    char object[OBJECT_PATH];
+    int first = 0;
+
+    copy_path(volume, record->id, object);
+    for (uint32_t i = 0; i < volume->n_disks; i++) {
+        const struct disk *disk = &volume->disk[i];
+        bool here = false;
+        int r;
+
+        for (uint32_t slot = 0; !here && slot < file_layout_slots(layout); slot++)
+            here = (any || bits_has(&record->bits, slot)) &&
+                   file_layout_disk(layout, volume->home, record->rotate, slot) == i;
+        if (!here || i == volume->home || !disk_is_present(disk))
+            continue;
+        r = disk_call(disk, unlink, disk->root, object, 0);
+        if (r < 0 && r != -ENOENT && first == 0)
+            first = r;
+    }
+    return first;
+}
