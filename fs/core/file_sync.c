@@ -223,7 +223,7 @@ int file_sync(struct fs *fs, struct file *file, bool data_only)
         return 0;
     pthread_mutex_lock(&file->sync_lock);
     r = sync_all(fs, file, data_only);
-    if (r < 0) {
+    if (r < 0 && r != -ETIMEDOUT) { /* a stalled disk was not even asked */
         pthread_mutex_lock(&file->meta);
         file->n_errors++;
         pthread_mutex_unlock(&file->meta);

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* A configuration file in libconfig's notation; etc/fallsfs.conf explains every key. */
+/* A configuration file in libconfig's notation; etc/fallsfs.conf explains every key.
+ *
+ * Nothing in it is passed over: an unknown key, a value of another type or out of range, a number too large for its
+ * place and an @include are errors that name file and line. */
 #ifndef FALLSFS_FS_DAEMON_CONFIG_H
 #define FALLSFS_FS_DAEMON_CONFIG_H
 
 #include "fs/daemon/options.h"
 
-/* Fills in what the command line left open. -EINVAL: ret_error has file, line, reason. */
-int config_read(const char *path, struct options *options, struct options_error *ret_error);
+/* Sets what the file says. -EBADMSG: ret_error has file, line, reason. -ENOMEM. As root the file has to be root's, and
+ * nobody else may write it. */
+int config_read_path(const char *path, struct options *options, struct options_error *ret_error);
+
+/* The same from len bytes; name is what errors call them. */
+int config_parse_text(const char *name, const char *text, size_t len, struct options *options,
+                      struct options_error *ret_error);
 
 #endif

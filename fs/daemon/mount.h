@@ -7,22 +7,28 @@
 #include "fs/core/fs.h"
 #include "fs/core/tree.h"
 #include "fs/daemon/handle.h"
-
-#define FUSE_USE_VERSION 312
-#include <fuse_lowlevel.h>
+#include "fs/daemon/keeper.h"
 
 #define MAX_REQUEST (1 << 20) /* bytes of one read or write */
 
 struct mount {
     struct fs *fs;
     struct handles *handles;
-    double timeout; /* seconds the kernel may believe what it was told: nobody else changes anything */
-    bool direct_io; /* past the kernel's page cache */
+    struct keeper *keeper;
+    double timeout;    /* seconds the kernel may believe what it was told: nobody else changes anything */
+    bool direct_io;    /* past the kernel's page cache */
+    uint32_t max_read; /* bytes of one read request; 0: the kernel's choice */
 };
 
 static inline struct mount *mount_of(fuse_req_t req)
 {
     return fuse_req_userdata(req);
+}
+
+/* Each operation begins with this: its request is served from here on. */
+static inline void serve(fuse_req_t req)
+{
+    keeper_begin(mount_of(req)->keeper, req);
 }
 
 /* The kernel names only inodes that it was told of and has not forgotten. */
@@ -44,6 +50,13 @@ void reply_status(fuse_req_t req, int r);
 void reply_entry(fuse_req_t req, int r, struct inode *inode, const struct stat *st);
 void reply_attr(fuse_req_t req, int r, const struct stat *st);
 void reply_created(fuse_req_t req, struct inode *inode, const struct stat *st, const struct fuse_file_info *fi);
+void reply_directory(fuse_req_t req, const struct fuse_file_info *fi);
+void reply_bytes(fuse_req_t req, const void *bytes, size_t n);
+void reply_count(fuse_req_t req, size_t n); /* of bytes written */
+void reply_offset(fuse_req_t req, int64_t off);
+void reply_statfs(fuse_req_t req, int r, const struct statvfs *st);
+void reply_xattr_size(fuse_req_t req, size_t n);
+void reply_link(fuse_req_t req, const char *target);
 void reply_opened(fuse_req_t req, const struct fuse_file_info *fi);
 
 /* An entry as the kernel takes it. */

@@ -5,10 +5,13 @@
 
 #include "layout/base.h"
 
-/* Unmounts what a killed fallsfs left at path: a mount of ours that nobody serves. 0 also when there is none. */
-int mountpoint_clean(const char *path);
+/* Makes the path absolute and free of links, after unmounting what a killed fallsfs left there: a mount of ours that
+ * nobody serves. -EPERM when that cannot be unmounted, -ENOTDIR, -ENOENT and others when nothing can be mounted there.
+ */
+int mountpoint_resolve(char **path);
 
-/* Lets the kernel read ahead so many bytes on the mount at path; without the right to do so nothing happens. */
+/* Lets the kernel read ahead so many bytes on the mount at path, as soon as the mount is served; without the right to
+ * do so nothing happens. Starts a thread, so not before daemonizing. */
 void mountpoint_set_read_ahead(const char *path, uint32_t bytes);
 
 #endif

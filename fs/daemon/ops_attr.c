@@ -8,6 +8,8 @@
 
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
+    serve(req);
+
     struct stat st;
     int r = tree_stat(mount_of(req)->fs, inode_of(req, ino), &st);
 
@@ -58,6 +60,8 @@ static int set_attr(struct mount *mount, struct inode *inode, const struct stat 
 
 static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
 {
+    serve(req);
+
     struct mount *mount = mount_of(req);
     struct inode *inode = inode_of(req, ino);
     struct stat st;
@@ -71,14 +75,13 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to
 
 static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 {
+    serve(req);
+
     struct statvfs st;
     int r = space_statfs(mount_of(req)->fs, &st);
 
     (void) ino;
-    if (r < 0)
-        reply_status(req, r);
-    else
-        fuse_reply_statfs(req, &st);
+    reply_statfs(req, r, &st);
 }
 
 /* -- extended attributes -- */
@@ -90,13 +93,15 @@ static void reply_value(fuse_req_t req, ssize_t n, const char *value, size_t siz
     if (n < 0)
         reply_status(req, (int) n);
     else if (size == 0)
-        fuse_reply_xattr(req, (size_t) n);
+        reply_xattr_size(req, (size_t) n);
     else
-        fuse_reply_buf(req, value, (size_t) n);
+        reply_bytes(req, value, (size_t) n);
 }
 
 static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
+    serve(req);
+
     cleanup(freep) char *value = size > 0 ? malloc(MIN(size, MAX_VALUE)) : NULL;
 
     if (size > 0 && value == NULL)
@@ -108,6 +113,8 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
 
 static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 {
+    serve(req);
+
     cleanup(freep) char *list = size > 0 ? malloc(MIN(size, MAX_VALUE)) : NULL;
 
     if (size > 0 && list == NULL)
@@ -119,11 +126,15 @@ static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 
 static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags)
 {
+    serve(req);
+
     reply_status(req, tree_set_xattr(mount_of(req)->fs, inode_of(req, ino), name, value, size, flags));
 }
 
 static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
+    serve(req);
+
     reply_status(req, tree_remove_xattr(mount_of(req)->fs, inode_of(req, ino), name));
 }
 

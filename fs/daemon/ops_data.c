@@ -51,6 +51,8 @@ int open_file(struct mount *mount, struct inode *inode, struct fuse_file_info *f
 
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
+    serve(req);
+
     struct mount *mount = mount_of(req);
     bool writes = (fi->flags & O_ACCMODE) != O_RDONLY || (fi->flags & O_TRUNC) != 0;
     int r = writes && mount->fs->read_only ? -EROFS : open_file(mount, inode_of(req, ino), fi);
@@ -61,42 +63,83 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
         reply_opened(req, fi);
 }
 
-static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+static ssize_t act_read(struct request *request)
 {
-    struct handle *handle = handle_of(req, fi);
-    struct fs *fs = mount_of(req)->fs;
     void *buffer = request_buffer();
-    ssize_t n = buffer != NULL ? file_read(fs, handle->file, buffer, MIN(size, MAX_REQUEST), (uint64_t) off) : -ENOMEM;
 
-    (void) ino;
-    if (n < 0) {
-        reply_status(req, (int) n);
+    return buffer != NULL ? file_read(request->fs, request->handle->file, buffer, request->size, request->off)
+                          : -ENOMEM;
+}
+
+static void answer_read(struct request *request, ssize_t result)
+{
+    if (result < 0) {
+        fuse_reply_err(request->req, (int) -result);
         return;
     }
-    tree_note_read(fs, handle->inode); /* after the reply the handle may go */
-    fuse_reply_buf(req, buffer, (size_t) n);
+    tree_note_read(request->fs, request->handle->inode); /* after the reply the handle may go */
+    fuse_reply_buf(request->req, request_buffer(), (size_t) result);
+}
+
+static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+    serve(req);
+
+    struct request request = { .req = req,
+                               .act = act_read,
+                               .answer = answer_read,
+                               .fs = mount_of(req)->fs,
+                               .handle = handle_of(req, fi),
+                               .size = MIN(size, MAX_REQUEST),
+                               .off = (uint64_t) off };
+
+    (void) ino;
+    keeper_run(mount_of(req)->keeper, &request);
+}
+
+static ssize_t act_write(struct request *request)
+{
+    return file_write(request->fs, request->handle->file, request->data, request->size, request->off);
+}
+
+static void answer_write(struct request *request, ssize_t result)
+{
+    if (result < 0)
+        fuse_reply_err(request->req, (int) -result);
+    else
+        fuse_reply_write(request->req, (size_t) result);
 }
 
 static void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t off,
                      struct fuse_file_info *fi)
 {
-    ssize_t n = file_write(mount_of(req)->fs, handle_of(req, fi)->file, data, size, (uint64_t) off);
+    serve(req);
+
+    struct request request = { .req = req,
+                               .act = act_write,
+                               .answer = answer_write,
+                               .fs = mount_of(req)->fs,
+                               .handle = handle_of(req, fi),
+                               .size = size,
+                               .off = (uint64_t) off,
+                               .data = (void *) (uintptr_t) data };
 
     (void) ino;
-    if (n < 0)
-        reply_status(req, (int) n);
-    else
-        fuse_reply_write(req, (size_t) n);
+    keeper_run(mount_of(req)->keeper, &request);
 }
 
 static void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
+    serve(req);
+
     (void) ino;
     reply_status(req, file_settle(mount_of(req)->fs, handle_of(req, fi)->file));
 }
 
 static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
+    serve(req);
+
     struct mount *mount = mount_of(req);
     struct handle *handle = handles_take(mount->handles, fi->fh);
 
@@ -107,26 +150,51 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 }
 
 /* An error of an fsync is told once to each handle that was open then, whoever asked for it. */
-static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+static ssize_t act_fsync(struct request *request)
 {
-    struct handle *handle = handle_of(req, fi);
-    int r = file_sync(mount_of(req)->fs, handle->file, datasync != 0);
+    struct handle *handle = request->handle;
+    int r = file_sync(request->fs, handle->file, request->mode != 0);
     uint32_t n_errors = file_errors(handle->file);
 
-    (void) ino;
+    if (r == -ETIMEDOUT)
+        return r; /* not done, and not failed either */
     if (atomic_exchange(&handle->seen_errors, n_errors) != n_errors && r == 0)
         r = -EIO;
-    reply_status(req, r);
+    return r;
+}
+
+static void answer_fsync(struct request *request, ssize_t result)
+{
+    fuse_reply_err(request->req, (int) -result);
+}
+
+static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+    serve(req);
+
+    struct request request = { .req = req,
+                               .act = act_fsync,
+                               .answer = answer_fsync,
+                               .fs = mount_of(req)->fs,
+                               .handle = handle_of(req, fi),
+                               .mode = datasync };
+
+    (void) ino;
+    keeper_run(mount_of(req)->keeper, &request);
 }
 
 static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, off_t len, struct fuse_file_info *fi)
 {
+    serve(req);
+
     (void) ino;
     reply_status(req, file_allocate(mount_of(req)->fs, handle_of(req, fi)->file, mode, (uint64_t) off, (uint64_t) len));
 }
 
 static void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct fuse_file_info *fi)
 {
+    serve(req);
+
     int64_t at = -EINVAL;
 
     (void) ino;
@@ -135,12 +203,14 @@ static void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, stru
     if (at < 0)
         reply_status(req, (int) at);
     else
-        fuse_reply_lseek(req, at);
+        reply_offset(req, at);
 }
 
 static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in, struct fuse_file_info *fi_in,
                                fuse_ino_t ino_out, off_t off_out, struct fuse_file_info *fi_out, size_t len, int flags)
 {
+    serve(req);
+
     struct file *in = handle_of(req, fi_in)->file, *out = handle_of(req, fi_out)->file;
     struct fs *fs = mount_of(req)->fs;
     void *buffer = request_buffer();
@@ -159,7 +229,7 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in, 
     if (n < 0 && copied == 0)
         reply_status(req, (int) n);
     else
-        fuse_reply_write(req, copied);
+        reply_count(req, copied);
 }
 
 void ops_add_data(struct fuse_lowlevel_ops *ops)

@@ -8,6 +8,8 @@
 
 static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
+    serve(req);
+
     struct mount *mount = mount_of(req);
     struct handle *handle = calloc(1, sizeof *handle);
     int r = -ENOMEM;
@@ -27,11 +29,13 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
         reply_status(req, r);
         return;
     }
-    fuse_reply_open(req, fi);
+    reply_directory(req, fi);
 }
 
 static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
+    serve(req);
+
     struct mount *mount = mount_of(req);
     struct handle *handle = handles_take(mount->handles, fi->fh);
 
@@ -44,6 +48,8 @@ static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 
 static void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
+    serve(req);
+
     (void) ino, (void) datasync;
     reply_status(req, disk_call(fs_home(mount_of(req)->fs), sync, handle_of(req, fi)->dir_fd, SYNC_ALL));
 }
@@ -138,18 +144,22 @@ static void read_dir(fuse_req_t req, size_t size, off_t off, struct fuse_file_in
     if (r < 0)
         reply_status(req, r);
     else
-        fuse_reply_buf(req, listing.buf, listing.used);
+        reply_bytes(req, listing.buf, listing.used);
     free(listing.buf);
 }
 
 static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
+    serve(req);
+
     (void) ino;
     read_dir(req, size, off, fi, false);
 }
 
 static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
+    serve(req);
+
     (void) ino;
     read_dir(req, size, off, fi, true);
 }

@@ -7,6 +7,8 @@
 
 static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
+    serve(req);
+
     struct fs *fs = mount_of(req)->fs;
     struct inode *dir = inode_of(req, parent), *inode = NULL;
     struct stat st;
@@ -47,6 +49,8 @@ static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_dat
 
 static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
+    serve(req);
+
     struct cred cred = cred_of(req);
     struct inode *inode = NULL;
     struct stat st;
@@ -60,6 +64,8 @@ static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 
 static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t dev)
 {
+    serve(req);
+
     struct cred cred = cred_of(req);
     struct inode *inode = NULL;
     struct stat st;
@@ -73,6 +79,8 @@ static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 
 static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
 {
+    serve(req);
+
     struct cred cred = cred_of(req);
     struct inode *inode = NULL;
     struct stat st;
@@ -86,6 +94,8 @@ static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, co
 
 static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
 {
+    serve(req);
+
     struct fs *fs = mount_of(req)->fs;
     struct inode *inode = inode_of(req, ino);
     struct stat st;
@@ -101,6 +111,8 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const cha
 
 static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
 {
+    serve(req);
+
     struct mount *mount = mount_of(req);
     struct cred cred = cred_of(req);
     struct inode *inode;
@@ -122,23 +134,31 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
 
 static void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
+    serve(req);
+
     reply_status(req, tree_unlink(mount_of(req)->fs, inode_of(req, parent), name));
 }
 
 static void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
+    serve(req);
+
     reply_status(req, tree_rmdir(mount_of(req)->fs, inode_of(req, parent), name));
 }
 
 static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent, const char *new_name,
                       unsigned flags)
 {
+    serve(req);
+
     reply_status(
         req, tree_rename(mount_of(req)->fs, inode_of(req, parent), name, inode_of(req, new_parent), new_name, flags));
 }
 
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 {
+    serve(req);
+
     char target[PATH_MAX + 1];
     ssize_t n = tree_read_link(mount_of(req)->fs, inode_of(req, ino), target, PATH_MAX);
 
@@ -147,7 +167,7 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
         return;
     }
     target[n] = 0;
-    fuse_reply_readlink(req, target);
+    reply_link(req, target);
 }
 
 void ops_add_names(struct fuse_lowlevel_ops *ops)

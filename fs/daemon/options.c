@@ -2,19 +2,25 @@
 #include "fs/daemon/options.h"
 
 #include "fs/daemon/config.h"
+#include "layout/layout.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#define MAX_SECONDS    86400
+#define MAX_THREADS    1024
+#define MAX_READ_AHEAD (1 << 30)
+
 const char options_help[] =
     "usage: fallsfs [options] DISK... MOUNTPOINT\n"
     "       fallsfs [options] -c FILE [MOUNTPOINT]\n"
+    "       mount -t fallsfs DISK:DISK:... MOUNTPOINT [-o options]\n"
     "\n"
     "Mounts the volume that the directories DISK... make up; 'fallsctl format DISK...' makes one.\n"
     "\n"
-    "  -c FILE         read this configuration, see fallsfs.conf(5)\n"
+    "  -c FILE         read this configuration, see fallsfs.conf(5); what is said here wins over it\n"
     "  -f              stay in the foreground\n"
     "  -d              the same, and show every request\n"
     "  -s              serve with one thread\n"
@@ -23,14 +29,19 @@ const char options_help[] =
     "  -o OPT[,OPT]    options:\n"
     "      ro              change nothing\n"
     "      degraded        with ro: read what is there when disks are missing\n"
+    "      missing=W       when disks are missing: refuse, or readonly, which is ro,degraded by itself\n"
+    "      wait_disks=N    wait up to N seconds for disks that are not mounted yet\n"
     "      layout=L        layout of new files, as in layout=stripe(1M); see fallsfs-layout(7)\n"
     "      direct_io       past the kernel's page cache: faster streams, nothing kept, no shared mappings\n"
-    "      wait_disks=N    wait up to N seconds for disks that are not mounted yet\n"
-    "      threads=N       threads that serve requests\n"
+    "      nodirect_io     through it, which is the default\n"
+    "      read_ahead=S    let the kernel read ahead so much, 4M by default\n"
+    "      threads=N       threads that serve requests; 0, the default: by the number of disks\n"
+    "      timeout=N       seconds a disk may take for an answer, 60 by default; 0: for ever\n"
     "      config=FILE     as -c\n"
-    "      allow_other, allow_root, default_permissions, max_read=N and others: see mount.fuse3(8)\n"
+    "      allow_other, allow_root, max_read=N, noatime, noexec and others: see mount.fuse3(8)\n"
     "\n"
-    "As root, other users may use the mount, with the permissions the files have.\n"
+    "As root, other users may use the mount, with the permissions the files have. Device files and set-user-ID bits\n"
+    "never work in it.\n"
     "\n"
     "examples:\n"
     "  fallsfs /mnt/d0 /mnt/d1 /mnt/d2 /fast\n"
@@ -46,6 +57,11 @@ int options_fail(struct options_error *error, const char *fmt, ...)
     vsnprintf(error->why, sizeof error->why, fmt, list);
     va_end(list);
     return -EINVAL;
+}
+
+void options_init(struct options *options)
+{
+    *options = (struct options){ .timeout = 60, .read_ahead = 4 << 20 };
 }
 
 void options_done(struct options *options)
@@ -71,29 +87,122 @@ int options_add_disk(struct options *options, const char *path)
     return disk[options->n_disks] != NULL ? (void) options->n_disks++, 0 : -ENOMEM;
 }
 
-static int replace(char **string, const char *value)
+/* -- one option -- */
+
+static int set_text(char **string, const char *value)
 {
+    char *copy = strdup(value);
+
+    if (copy == NULL)
+        return -ENOMEM;
     free(*string);
-    *string = strdup(value);
-    return *string != NULL ? 0 : -ENOMEM;
+    *string = copy;
+    return 0;
 }
 
-/* -- -o -- */
-
-static int parse_number(const char *name, const char *value, uint32_t max, uint32_t *ret, struct options_error *error)
+static int set_choice(bool *ret, const char *value, const char *no, const char *yes, struct options_error *error)
 {
-    char *end;
+    if (strcmp(value, no) != 0 && strcmp(value, yes) != 0)
+        return options_fail(error, "it is %s or %s", no, yes);
+    *ret = strcmp(value, yes) == 0;
+    return 0;
+}
+
+static int set_number(uint32_t *ret, const char *value, uint32_t max, struct options_error *error)
+{
     unsigned long n;
+    char *end;
 
     errno = 0;
     n = strtoul(value, &end, 10);
     if (errno != 0 || *value < '0' || *value > '9' || *end != 0 || n > max)
-        return options_fail(error, "-o %s=%s: not a number from 0 to %" PRIu32, name, value, max);
+        return options_fail(error, "not a number from 0 to %" PRIu32, max);
     *ret = (uint32_t) n;
     return 0;
 }
 
-/* For libfuse and the kernel: they say what they do not know. */
+static int set_size(uint32_t *ret, const char *value, uint32_t max, struct options_error *error)
+{
+    uint64_t size;
+
+    if (layout_parse_size(value, &size) < 0 || size > max)
+        return options_fail(error, "not a size from 0 to %" PRIu32 "M, as in 512K or 4M", max >> 20);
+    *ret = (uint32_t) size;
+    return 0;
+}
+
+/* Checks all but the disks it names: which there are, the volume knows. */
+static int set_layout(char **ret, const char *value, struct options_error *error)
+{
+    cleanup(layout_freep) struct layout *layout = NULL;
+    struct layout_error wrong;
+    FILE *out;
+
+    if (layout_parse(value, strlen(value), 0, &layout, &wrong) == 0)
+        return set_text(ret, value);
+    out = fmemopen(error->why, sizeof error->why, "w");
+    if (out == NULL)
+        return -ENOMEM;
+    layout_error_print(out, &wrong);
+    fclose(out);
+    error->why[strcspn(error->why, "\n")] = 0;
+    return -EINVAL;
+}
+
+int options_set(struct options *options, const char *name, const char *value, struct options_error *error)
+{
+#define IS(what) (strcmp(name, what) == 0)
+    if (IS("mount"))
+        return set_text(&options->mountpoint, value);
+    if (IS("config"))
+        return set_text(&options->config, value);
+    if (IS("layout"))
+        return set_layout(&options->layout, value, error);
+    if (IS("read_only"))
+        return set_choice(&options->read_only, value, "false", "true", error);
+    if (IS("degraded"))
+        return set_choice(&options->degraded, value, "false", "true", error);
+    if (IS("direct_io"))
+        return set_choice(&options->direct_io, value, "false", "true", error);
+    if (IS("missing"))
+        return set_choice(&options->missing_readonly, value, "refuse", "readonly", error);
+    if (IS("wait_disks"))
+        return set_number(&options->wait_disks, value, MAX_SECONDS, error);
+    if (IS("timeout"))
+        return set_number(&options->timeout, value, MAX_SECONDS, error);
+    if (IS("threads"))
+        return set_number(&options->threads, value, MAX_THREADS, error);
+    if (IS("max_read"))
+        return set_number(&options->max_read, value, INT32_MAX, error);
+    if (IS("read_ahead"))
+        return set_size(&options->read_ahead, value, MAX_READ_AHEAD, error);
+#undef IS
+    return -ENOENT;
+}
+
+/* -- -o -- */
+
+static bool is_one_of(const char *word, const char *const known[], size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(word, known[i]) == 0)
+            return true;
+    return false;
+}
+
+/* What mount(8) and fstab say to others, or say though it holds anyway. mount.fuse3 adds dev and suid by itself, so
+ * they cannot be refused; nobody gets them. */
+static bool is_for_others(const char *word)
+{
+    static const char *const known[] = { "nofail",   "_netdev", "auto",     "noauto", "user", "users",
+                                         "nouser",   "owner",   "defaults", "group",  "dev",  "suid",
+                                         "relatime", "nogroup", "nousers",  "noowner" };
+
+    return is_one_of(word, known, ARRAY_SIZE(known)) || strncasecmp(word, "x-", 2) == 0 ||
+           strncmp(word, "comment=", 8) == 0 || strncmp(word, "user=", 5) == 0;
+}
+
+/* For libfuse and the kernel: they say what they do not know. word still has its escapes, as libfuse expects. */
 static int pass_on(struct options *options, const char *word)
 {
     size_t len = options->fuse != NULL ? strlen(options->fuse) : 0;
@@ -106,85 +215,110 @@ static int pass_on(struct options *options, const char *word)
     return 0;
 }
 
-/* What mount(8) and fstab say to others. */
-static bool is_for_others(const char *word)
+/* A backslash takes away what the next character means. */
+static void unescape(char *text, const char *special)
 {
-    static const char *const known[] = { "rw",    "nofail", "_netdev",  "auto",  "noauto", "user",
-                                         "users", "nouser", "defaults", "owner", "group" };
+    char *to = text;
+
+    for (const char *from = text; *from != 0; from++) {
+        if (from[0] == '\\' && from[1] != 0 && strchr(special, from[1]) != NULL)
+            from++;
+        *to++ = *from;
+    }
+    *to = 0;
+}
+
+static int add_flag(struct options *options, const char *word, struct options_error *error)
+{
+    static const struct {
+        const char *word, *name, *value;
+    } known[] = {
+        { "ro", "read_only", "true" },        { "rw", "read_only", "false" },
+        { "degraded", "degraded", "true" },   { "nodegraded", "degraded", "false" },
+        { "direct_io", "direct_io", "true" }, { "nodirect_io", "direct_io", "false" },
+    };
 
     for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-        if (strcmp(word, known[i]) == 0)
-            return true;
-    return strncmp(word, "x-", 2) == 0 || strncmp(word, "comment=", 8) == 0;
+        if (strcmp(word, known[i].word) == 0)
+            return options_set(options, known[i].name, known[i].value, error);
+    return -ENOENT;
 }
 
-static int parse_word(struct options *options, const char *word, struct options_error *error)
+/* word is a copy to write in. */
+static int add_value(struct options *options, char *word, struct options_error *error)
 {
-    const char *value = strchr(word, '=');
-    size_t len = value != NULL ? (size_t) (value++ - word) : strlen(word);
+    static const char *const known[] = { "config",  "layout",  "missing",  "wait_disks",
+                                         "timeout", "threads", "max_read", "read_ahead" };
+    char *value = strchr(word, '=');
+    struct options_error wrong;
+    int r;
 
-#define IS(name) (len == sizeof(name) - 1 && strncmp(word, name, len) == 0)
-    if (value == NULL && IS("ro"))
-        return options->read_only = true, 0;
-    if (value == NULL && IS("degraded"))
-        return options->degraded = true, 0;
-    if (value == NULL && IS("direct_io"))
-        return options->direct_io = true, 0;
-    if (value != NULL && IS("layout"))
-        return replace(&options->layout, value);
-    if (value != NULL && IS("config"))
-        return replace(&options->config, value);
-    if (value != NULL && IS("wait_disks"))
-        return parse_number("wait_disks", value, 86400, &options->wait_disks, error);
-    if (value != NULL && IS("threads"))
-        return parse_number("threads", value, 4096, &options->threads, error);
-#undef IS
-    return is_for_others(word) ? 0 : pass_on(options, word);
+    *value++ = 0;
+    if (!is_one_of(word, known, ARRAY_SIZE(known)))
+        return -ENOENT;
+    unescape(value, ",\\");
+    r = options_set(options, word, value, &wrong);
+    return r == -EINVAL ? options_fail(error, "-o %s=%s: %s", word, value, wrong.why) : r;
 }
 
-/* Options are separated by commas, but not by those of a layout: array(shape=8x8, dist=(block,block)). */
-static int parse_words(struct options *options, const char *words, struct options_error *error)
+static int add_word(struct options *options, const char *word, struct options_error *error)
 {
-    cleanup(freep) char *copy = strdup(words);
-    int depth = 0, r = 0;
-    char *start = copy;
+    cleanup(freep) char *copy = strdup(word);
+    int r;
 
     if (copy == NULL)
         return -ENOMEM;
-    for (char *at = copy; r == 0; at++) {
-        char c = *at;
+    if (is_for_others(word))
+        return 0;
+    if (strcmp(word, "remount") == 0)
+        return options_fail(error, "-o remount: fallsfs takes new options only when it starts: umount, then mount");
+    if (strncmp(word, "subtype=", 8) == 0 && strcmp(word, "subtype=fallsfs") != 0)
+        return options_fail(error,
+                            "-o %s: the type is always fuse.fallsfs, so that tools find the mount; fsname= is "
+                            "yours to choose",
+                            word);
+    r = strchr(copy, '=') != NULL ? add_value(options, copy, error) : add_flag(options, copy, error);
+    return r == -ENOENT ? pass_on(options, word) : r;
+}
 
-        depth += (c == '(' || c == '{') - (c == ')' || c == '}');
-        if (c != 0 && (c != ',' || depth > 0))
-            continue;
-        *at = 0;
-        if (*start != 0)
-            r = parse_word(options, start, error);
-        start = at + 1;
-        if (c == 0)
-            break;
+/* The end of the first option in text. Commas separate, but not those after a backslash and not those of a layout:
+ * array(shape=8x8, dist=(block,block)). */
+static size_t word_len(const char *text)
+{
+    bool is_layout = strncmp(text, "layout=", 7) == 0;
+    size_t at = 0;
+    int depth = 0;
+
+    while (text[at] != 0 && (text[at] != ',' || depth > 0)) {
+        if (text[at] == '\\' && text[at + 1] != 0)
+            at++;
+        else if (is_layout)
+            depth += (text[at] == '(' || text[at] == '{') - (text[at] == ')' || text[at] == '}');
+        at++;
+    }
+    return at;
+}
+
+int options_add_words(struct options *options, const char *words, struct options_error *error)
+{
+    cleanup(freep) char *copy = strdup(words);
+    char *word = copy;
+    bool is_last = false;
+    int r = copy != NULL ? 0 : -ENOMEM;
+
+    while (r == 0 && !is_last) {
+        size_t len = word_len(word);
+
+        is_last = word[len] == 0;
+        word[len] = 0;
+        if (len > 0)
+            r = add_word(options, word, error);
+        word += len + 1;
     }
     return r;
 }
 
 /* -- command line -- */
-
-/* One word may name several disks, as mount(8) has room for one only; a disk whose own name has a colon goes first. */
-static int add_disks(struct options *options, const char *word)
-{
-    cleanup(freep) char *copy = strdup(word);
-    struct stat st;
-    char *save, *path;
-    int r = 0;
-
-    if (copy == NULL)
-        return -ENOMEM;
-    if (strchr(word, ':') == NULL || stat(word, &st) == 0)
-        return options_add_disk(options, word);
-    for (path = strtok_r(copy, ":", &save); r == 0 && path != NULL; path = strtok_r(NULL, ":", &save))
-        r = options_add_disk(options, path);
-    return r;
-}
 
 struct line {
     int argc;
@@ -194,30 +328,22 @@ struct line {
     int n_words;
 };
 
-/* The value of an option: the rest of the word, or the next. */
-static const char *value_of(struct line *line)
+static int parse_value(struct line *line, const char *letter, struct options *options, struct options_error *error)
 {
-    if (line->argv[line->at][2] != 0)
-        return line->argv[line->at] + 2;
-    return line->at + 1 < line->argc ? line->argv[++line->at] : NULL;
+    const char *value = letter[1] != 0 ? letter + 1 : line->at + 1 < line->argc ? line->argv[++line->at] : NULL;
+
+    if (value == NULL)
+        return options_fail(error, "-%c needs a value; see fallsfs --help", *letter);
+    return *letter == 'o' ? options_add_words(options, value, error) : options_set(options, "config", value, error);
 }
 
-static int parse_option(struct line *line, struct options *options, struct options_error *error)
+static int parse_letters(struct line *line, const char *word, struct options *options, struct options_error *error)
 {
-    const char *word = line->argv[line->at], *value;
-
-    if (strcmp(word, "--help") == 0)
-        return options->help = true, 0;
-    if (strcmp(word, "--version") == 0)
-        return options->version = true, 0;
-    if (word[1] == 'o' || word[1] == 'c') {
-        value = value_of(line);
-        if (value == NULL)
-            return options_fail(error, "-%c needs a value; see fallsfs --help", word[1]);
-        return word[1] == 'o' ? parse_words(options, value, error) : replace(&options->config, value);
-    }
     for (const char *letter = word + 1; *letter != 0; letter++)
         switch (*letter) {
+        case 'o':
+        case 'c':
+            return parse_value(line, letter, options, error);
         case 'f':
             options->foreground = true;
             break;
@@ -233,13 +359,19 @@ static int parse_option(struct line *line, struct options *options, struct optio
         case 'V':
             options->version = true;
             break;
-        case 'n':
-        case 'v':
-            break; /* mount(8) says so to its helpers */
         default:
             return options_fail(error, "unknown option %s; see fallsfs --help", word);
         }
     return 0;
+}
+
+static int parse_option(struct line *line, const char *word, struct options *options, struct options_error *error)
+{
+    if (strcmp(word, "--help") == 0)
+        return options->help = true, 0;
+    if (strcmp(word, "--version") == 0)
+        return options->version = true, 0;
+    return parse_letters(line, word, options, error);
 }
 
 static int parse_line(struct line *line, struct options *options, struct options_error *error)
@@ -247,41 +379,96 @@ static int parse_line(struct line *line, struct options *options, struct options
     bool only_words = false;
     int r = 0;
 
+    line->n_words = 0;
     for (line->at = 1; r == 0 && line->at < line->argc; line->at++) {
         char *word = line->argv[line->at];
 
         if (!only_words && strcmp(word, "--") == 0)
             only_words = true;
         else if (!only_words && word[0] == '-' && word[1] != 0)
-            r = parse_option(line, options, error);
+            r = parse_option(line, word, options, error);
         else
             line->word[line->n_words++] = word;
     }
     return r;
 }
 
+/* One word may name several disks, as mount(8) has room for one only. A disk whose own name has a colon goes first. */
+static int add_disks(struct options *options, const char *word)
+{
+    cleanup(freep) char *copy = strdup(word);
+    struct stat st;
+    int r = 0;
+
+    if (copy == NULL)
+        return -ENOMEM;
+    if (strchr(word, ':') == NULL || stat(word, &st) == 0)
+        return options_add_disk(options, word);
+    for (char *path = copy, *end; r == 0 && path != NULL; path = end) {
+        for (end = path; *end != 0 && *end != ':'; end++)
+            end += end[0] == '\\' && end[1] != 0;
+        end = *end == ':' ? (void) (*end = 0), end + 1 : NULL;
+        unescape(path, ":\\");
+        if (*path != 0)
+            r = options_add_disk(options, path);
+    }
+    return r;
+}
+
+/* With a configuration that names the disks the one word is what fstab has to have, as there is a column for it. */
+static int use_words(const struct line *line, struct options *options, struct options_error *error)
+{
+    bool has_disks = options->n_disks > 0;
+    int n_sources = line->n_words - 1, r = 0;
+
+    if (line->n_words > 0)
+        r = options_set(options, "mount", line->word[n_sources], error);
+    if (r == 0 && has_disks && n_sources > 1)
+        return options_fail(error, "%s names the disks already: name them there or on the command line",
+                            options->config);
+    for (int i = 0; r == 0 && !has_disks && i < n_sources; i++)
+        r = add_disks(options, line->word[i]);
+    return r;
+}
+
+static int check(const struct options *options, struct options_error *error)
+{
+    static const char usage[] = "usage: fallsfs DISK... MOUNTPOINT; see fallsfs --help";
+
+    if (options->mountpoint == NULL && options->config != NULL)
+        return options_fail(error, "where to mount? %s has no 'mount', so say it: fallsfs -c %s MOUNTPOINT",
+                            options->config, options->config);
+    if (options->mountpoint == NULL)
+        return options_fail(error, "where to mount, and what? %s", usage);
+    if (options->n_disks == 0 && options->config != NULL)
+        return options_fail(error, "no disks are named: %s has no 'disks', and the command line has none",
+                            options->config);
+    if (options->n_disks == 0)
+        return options_fail(error, "no disks are named; %s", usage);
+    if (options->degraded && !options->read_only)
+        return options_fail(error, "degraded is for reading: add ro, as in -o ro,degraded");
+    return 0;
+}
+
 int options_parse(int argc, char **argv, struct options *ret_options, struct options_error *ret_error)
 {
+    cleanup(options_done) struct options asked = { 0 };
     cleanup(options_done) struct options options = { 0 };
     cleanup(freep) char **word = calloc((size_t) argc + 1, sizeof(char *));
     struct line line = { .argc = argc, .argv = argv, .word = word };
-    int r = word != NULL ? parse_line(&line, &options, ret_error) : -ENOMEM;
+    int r = word != NULL ? parse_line(&line, &asked, ret_error) : -ENOMEM;
+    bool only_asks = asked.help || asked.version;
 
-    if (r == 0 && line.n_words > 0)
-        r = replace(&options.mountpoint, word[--line.n_words]);
-    /* With a configuration, mount(8) still names a source: what the configuration says counts. */
-    for (int i = 0; r == 0 && options.config == NULL && i < line.n_words; i++)
-        r = add_disks(&options, word[i]);
-    if (r == 0 && options.config != NULL)
-        r = config_read(options.config, &options, ret_error);
-    if (r == 0 && !options.help && !options.version) {
-        if (options.mountpoint == NULL)
-            r = options_fail(ret_error, "where to mount? usage: fallsfs DISK... MOUNTPOINT; see fallsfs --help");
-        else if (options.n_disks == 0)
-            r = options_fail(ret_error, "no disks are named; usage: fallsfs DISK... MOUNTPOINT; see fallsfs --help");
-        else if (options.degraded && !options.read_only)
-            r = options_fail(ret_error, "degraded is for reading: add ro, as in -o ro,degraded");
-    }
+    /* The configuration first, the command line over it. */
+    options_init(&options);
+    if (r == 0 && asked.config != NULL && !only_asks)
+        r = config_read_path(asked.config, &options, ret_error);
+    if (r == 0)
+        r = parse_line(&line, &options, ret_error);
+    if (r == 0 && !only_asks)
+        r = use_words(&line, &options, ret_error);
+    if (r == 0 && !only_asks)
+        r = check(&options, ret_error);
     if (r == -ENOMEM)
         options_fail(ret_error, "out of memory");
     if (r == 0) {

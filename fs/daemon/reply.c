@@ -23,7 +23,52 @@ struct cred cred_of(fuse_req_t req)
 
 void reply_status(fuse_req_t req, int r)
 {
-    fuse_reply_err(req, -r);
+    if (keeper_may_reply())
+        fuse_reply_err(req, r == -ETIMEDOUT ? EIO : -r); /* a stalled disk, where nobody can wait */
+}
+
+void reply_bytes(fuse_req_t req, const void *bytes, size_t n)
+{
+    if (keeper_may_reply())
+        fuse_reply_buf(req, bytes, n);
+}
+
+void reply_count(fuse_req_t req, size_t n)
+{
+    if (keeper_may_reply())
+        fuse_reply_write(req, n);
+}
+
+void reply_offset(fuse_req_t req, int64_t off)
+{
+    if (keeper_may_reply())
+        fuse_reply_lseek(req, off);
+}
+
+void reply_statfs(fuse_req_t req, int r, const struct statvfs *st)
+{
+    if (r < 0)
+        reply_status(req, r);
+    else if (keeper_may_reply())
+        fuse_reply_statfs(req, st);
+}
+
+void reply_xattr_size(fuse_req_t req, size_t n)
+{
+    if (keeper_may_reply())
+        fuse_reply_xattr(req, n);
+}
+
+void reply_link(fuse_req_t req, const char *target)
+{
+    if (keeper_may_reply())
+        fuse_reply_readlink(req, target);
+}
+
+void reply_directory(fuse_req_t req, const struct fuse_file_info *fi)
+{
+    if (keeper_may_reply())
+        fuse_reply_open(req, fi);
 }
 
 struct fuse_entry_param entry_of(const struct mount *mount, const struct inode *inode, const struct stat *st)
@@ -48,7 +93,8 @@ void reply_entry(fuse_req_t req, int r, struct inode *inode, const struct stat *
     if (r == -ENOENT) {
         /* There is no such name, and the kernel may believe that, too. */
         entry = (struct fuse_entry_param){ .entry_timeout = mount->timeout };
-        fuse_reply_entry(req, &entry);
+        if (keeper_may_reply())
+            fuse_reply_entry(req, &entry);
         return;
     }
     if (r < 0) {
@@ -57,15 +103,15 @@ void reply_entry(fuse_req_t req, int r, struct inode *inode, const struct stat *
     }
     entry = entry_of(mount, inode, st);
     give(mount->fs->inodes, inode);
-    if (fuse_reply_entry(req, &entry) < 0)
-        inode_forget(mount->fs->inodes, inode, 1); /* the caller was interrupted and never heard of it */
+    if (!keeper_may_reply() || fuse_reply_entry(req, &entry) < 0)
+        inode_forget(mount->fs->inodes, inode, 1); /* the caller never heard of it */
 }
 
 void reply_attr(fuse_req_t req, int r, const struct stat *st)
 {
     if (r < 0)
         reply_status(req, r);
-    else
+    else if (keeper_may_reply())
         fuse_reply_attr(req, st, mount_of(req)->timeout);
 }
 
@@ -89,7 +135,7 @@ void reply_opened(fuse_req_t req, const struct fuse_file_info *fi)
     struct mount *mount = mount_of(req);
     struct open_out out = open_out(mount, fi);
 
-    if (fuse_reply_buf(req, (const char *) &out, sizeof out) < 0)
+    if (!keeper_may_reply() || fuse_reply_buf(req, (const char *) &out, sizeof out) < 0)
         drop_handle(mount, fi->fh);
 }
 
@@ -98,20 +144,13 @@ void reply_created(fuse_req_t req, struct inode *inode, const struct stat *st, c
     struct mount *mount = mount_of(req);
     struct fuse_entry_param entry = entry_of(mount, inode, st);
 
+    struct fuse_file_info as_told = *fi;
+
+    as_told.keep_cache = !mount->direct_io;
+    as_told.direct_io = mount->direct_io;
     give(mount->fs->inodes, inode);
-    if (!mount->direct_io) {
-        struct fuse_file_info cached = *fi;
-
-        cached.keep_cache = 1;
-        if (fuse_reply_create(req, &entry, &cached) == 0)
-            return;
-    } else {
-        struct fuse_file_info direct = *fi;
-
-        direct.direct_io = 1;
-        if (fuse_reply_create(req, &entry, &direct) == 0)
-            return;
-    }
+    if (keeper_may_reply() && fuse_reply_create(req, &entry, &as_told) == 0)
+        return;
     drop_handle(mount, fi->fh);
     inode_forget(mount->fs->inodes, inode, 1);
 }
