@@ -121,13 +121,18 @@ is_mounted() {
     awk -v path="$1" '$5 == path && / - fuse.fallsfs / { found = 1 } END { exit !found }' /proc/self/mountinfo
 }
 
+# Not the dead mount of a killed daemon.
+is_served() {
+    is_mounted "$1" && stat -f "$1" >/dev/null 2>&1
+}
+
 # try_start [options]: 0 when $disks are mounted at $mnt, else what the daemon ended with; what it said is in $log.
 try_start() {
     : >"$log"
     "$fallsfs" -f "$@" "${disks[@]}" "$mnt" 2>>"$log" >>"$log" &
     daemon=$!
     for ((i = 0; i < 1500; i++)); do
-        if is_mounted "$mnt"; then
+        if is_served "$mnt"; then
             return 0
         elif ! kill -0 "$daemon" 2>/dev/null; then
             local status
@@ -170,7 +175,7 @@ stop() {
         done
         if is_mounted "$mnt"; then
             fail "cannot unmount: $(cat "$work/out")"
-            fuser -vm "$mnt" 2>&1 | head -20
+            fuser -vm "$mnt" 2>/dev/null | head -20
             umount -l "$mnt"
         fi
         wait "$daemon"

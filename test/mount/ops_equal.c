@@ -190,7 +190,7 @@ static bool run_case(const char *top[2], uint64_t seed, struct rng rng)
         if (!open_side(&side[i], i == 0 ? "mount" : "plain", top[i], seed))
             return false;
     for (n = 0; same && n < OPS_PER_CASE; n++) {
-        struct op op = op_make(&rng);
+        struct op op = n < N_FDS + 3 ? op_make_start(&rng, n) : op_make(&rng);
 
         same = run_op(side, &op, op_moves_times(&op) && rng_chance(&rng, 4), outcome);
         steps[n] = (struct step){ op, { outcome[0].r, outcome[1].r } };

@@ -44,6 +44,9 @@ struct outcome {
 };
 
 struct op op_make(struct rng *rng);
+
+/* The n-th of the first operations: directories, then files that are open. */
+struct op op_make_start(struct rng *rng, unsigned n);
 void op_run(struct side *side, const struct op *op, struct outcome *outcome);
 void op_print(const struct op *op, const struct outcome outcome[2]);
 const char *op_name(const struct op *op);

@@ -13,14 +13,18 @@ tree_of() {
     find "$1" -type f -printf '%P %s\n' | sort
 }
 
-# try N-DISKS PROCESSES LAYOUT
+n_tried=0
+
+# try N-DISKS PROCESSES LAYOUT: other cases for each, unless they are asked for
 try() {
-    local n=$1 processes=$2 layout=$3 before
+    local n=$1 processes=$2 layout=$3 before first
+    n_tried=$((n_tried + 1))
+    first=${FALLSFS_FIRST:-$((n_tried * 100000))}
     make_volume "$n"
     rm -rf "$work/plain"
     mkdir -m 755 "$work/plain"
     start -o "layout=$layout"
-    ok "operations, $layout on $n disks" "$client" run "$mnt" "$work/plain" "$cases" "$processes"
+    ok "operations, $layout on $n disks" env FALLSFS_FIRST="$first" "$client" run "$mnt" "$work/plain" "$cases" "$processes"
     ok "shared file, $layout on $n disks" "$client" share "$mnt" "$work/plain" 3
     before=$(tree_of "$mnt")
     restart -o "layout=$layout"

@@ -219,8 +219,11 @@ static int64_t run_writev(struct side *side, const struct op *op, struct outcome
 static int64_t run_seek(struct side *side, const struct op *op, struct outcome *out)
 {
     static const int whence[] = { SEEK_SET, SEEK_CUR, SEEK_END };
+    struct stat st;
 
     (void) out;
+    if (fstat(fd_of(side, op), &st) == 0 && S_ISDIR(st.st_mode))
+        return 0; /* offsets in directories are each file system's own */
     return checked(lseek(fd_of(side, op), (off_t) op->off, whence[op->seed % 3]));
 }
 
@@ -252,6 +255,8 @@ static int64_t run_copy(struct side *side, const struct op *op, struct outcome *
     ssize_t n = 1;
 
     (void) out;
+    if (is_direct(fd_of(side, op)) || is_direct(side->fd[op->fd2]))
+        return 0; /* the plain side wants everything aligned */
     while (copied < op->len && n > 0) {
         n = copy_file_range(fd_of(side, op), &in, side->fd[op->fd2], &to, op->len - copied, 0);
         if (n > 0)
@@ -699,6 +704,33 @@ struct op op_make(struct rng *rng)
                         .len = make_len(rng),
                         .seed = rng_u64(rng) >> 1,
                         .times = { make_time(rng), make_time(rng) } };
+}
+
+static unsigned kind_of(int64_t (*run)(struct side *, const struct op *, struct outcome *))
+{
+    unsigned i = 0;
+
+    while (kinds[i].run != run)
+        i++;
+    return i;
+}
+
+struct op op_make_start(struct rng *rng, unsigned n)
+{
+    static const unsigned dirs[] = { 3, 4, 7 };
+    struct op op = op_make(rng);
+
+    op.uid = 0;
+    if (n < ARRAY_SIZE(dirs)) {
+        op.kind = kind_of(run_mkdir);
+        op.from = dirs[n];
+        op.mode = 0777;
+        return op;
+    }
+    op.kind = kind_of(run_open);
+    op.fd = (unsigned) (n - ARRAY_SIZE(dirs)) % N_FDS;
+    op.flags |= O_CREAT;
+    return op;
 }
 
 static void become(uid_t uid)

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon is killed, again and again, while processes write. What was done before must be there afterwards, whether
+ * an fsync asked for it or not: the disks were not hurt. What was being done is there, or not, or in part.
+ *
+ *     kill CYCLES FALLSFS MOUNTPOINT DISK...
+ *
+ * Writers keep a model of each file, and the one operation under way, in memory that outlives the daemon. */
+#include "test/support/rng.h"
+
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define N_WRITERS  4
+#define N_FILES    3
+#define MAX_SIZE   (96 << 10)
+#define MAX_WRITE  (20 << 10)
+#define FUSE_MAGIC 0x65735546
+
+enum kind { NOTHING, WRITE, TRUNCATE, PUNCH, REPLACE, REMOVE, CREATE };
+
+static const char *const kind_names[] = { "nothing", "write", "truncate", "punch", "replace", "remove", "create" };
+
+struct content {
+    bool there;
+    uint64_t size;
+    uint8_t data[MAX_SIZE]; /* zero from size on */
+};
+
+/* A file as all finished operations made it, and as the one under way would make it. */
+struct model {
+    struct content is, will;
+    enum kind doing;
+    uint64_t off, len; /* of a write or hole under way */
+    uint64_t seq;
+};
+
+struct shared {
+    struct model model[N_WRITERS][N_FILES];
+    volatile bool killed; /* errors are no failures from now on */
+    volatile bool failed;
+};
+
+static struct shared *shared;
+
+static void sleep_us(uint64_t us)
+{
+    const struct timespec time = { (time_t) (us / 1000000), (long) (us % 1000000 * 1000) };
+
+    nanosleep(&time, NULL);
+}
+
+/* -- writers -- */
+
+struct writer {
+    unsigned number;
+    const char *top;
+    struct rng rng;
+    int fd[N_FILES]; /* -1: not open */
+};
+
+struct name {
+    char s[256];
+};
+
+static const char *name_of(struct name *name, const char *top, unsigned writer, unsigned file, const char *suffix)
+{
+    snprintf(name->s, sizeof name->s, "%s/w%uf%u%s", top, writer, file, suffix);
+    return name->s;
+}
+
+/* Bytes that tell whose they are, when there is something to find out. */
+static void stamp(uint8_t *to, size_t len, unsigned writer, unsigned file, uint64_t seq)
+{
+    const uint8_t word[8] = { 0xfa, (uint8_t) ('A' + writer),  (uint8_t) ('0' + file),
+                              0x01, (uint8_t) (seq >> 16 | 1), (uint8_t) (seq >> 8 | 1),
+                              0x02, (uint8_t) (seq | 1) };
+
+    for (size_t i = 0; i < len; i++)
+        to[i] = (uint8_t) (word[i % 8] + i / 8 % 5);
+}
+
+/* False when the daemon is gone. */
+static bool worked(struct writer *writer, unsigned file, bool ok)
+{
+    struct model *model = &shared->model[writer->number][file];
+    int error = errno;
+
+    if (ok)
+        return true;
+    if (!shared->killed) {
+        printf("writer %u, file %u: %s failed: %s\n", writer->number, file, kind_names[model->doing], strerror(error));
+        shared->failed = true;
+    }
+    return false;
+}
+
+static bool open_it(struct writer *writer, unsigned file)
+{
+    struct name name;
+
+    if (writer->fd[file] < 0)
+        writer->fd[file] = open(name_of(&name, writer->top, writer->number, file, ""), O_RDWR | O_CLOEXEC);
+    return worked(writer, file, writer->fd[file] >= 0);
+}
+
+/* What has no error code of its own to check: the model says what must have happened. */
+static void close_it(struct writer *writer, unsigned file)
+{
+    if (writer->fd[file] >= 0)
+        close(writer->fd[file]);
+    writer->fd[file] = -1;
+}
+
+static void begin(struct model *model, enum kind kind)
+{
+    model->will = model->is;
+    model->will.there = true;
+    model->seq++;
+    model->doing = kind;
+}
+
+static bool end(struct writer *writer, unsigned file, bool ok)
+{
+    struct model *model = &shared->model[writer->number][file];
+
+    if (!worked(writer, file, ok))
+        return false;
+    model->is = model->will;
+    model->doing = NOTHING;
+    return true;
+}
+
+static bool do_write(struct writer *writer, unsigned file)
+{
+    struct model *model = &shared->model[writer->number][file];
+    struct rng *rng = &writer->rng;
+    uint64_t off = rng_chance(rng, 40) ? model->is.size : rng_below(rng, MAX_SIZE);
+    uint64_t len = 1 + rng_below(rng, rng_chance(rng, 50) ? 200 : MAX_WRITE);
+    uint8_t *data = model->will.data + off;
+
+    if (off >= MAX_SIZE)
+        return true;
+    len = MIN(len, MAX_SIZE - off);
+    begin(model, WRITE);
+    model->off = off;
+    model->len = len;
+    stamp(data, len, writer->number, file, model->seq);
+    model->will.size = MAX(model->is.size, off + len);
+    return end(writer, file, pwrite(writer->fd[file], data, len, (off_t) off) == (ssize_t) len);
+}
+
+static bool do_truncate(struct writer *writer, unsigned file)
+{
+    struct model *model = &shared->model[writer->number][file];
+    uint64_t size = rng_chance(&writer->rng, 20) ? 0 : rng_below(&writer->rng, MAX_SIZE);
+
+    begin(model, TRUNCATE);
+    if (size < model->will.size)
+        memset(model->will.data + size, 0, model->will.size - size);
+    model->will.size = size;
+    return end(writer, file, ftruncate(writer->fd[file], (off_t) size) == 0);
+}
+
+static bool do_punch(struct writer *writer, unsigned file)
+{
+    struct model *model = &shared->model[writer->number][file];
+    uint64_t off = rng_below(&writer->rng, MAX_SIZE), len = 1 + rng_below(&writer->rng, MAX_SIZE - off);
+
+    begin(model, PUNCH);
+    memset(model->will.data + off, 0, len);
+    model->off = off;
+    model->len = len;
+    return end(writer, file,
+               fallocate(writer->fd[file], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t) off, (off_t) len) == 0);
+}
+
+/* A new file takes the place of the old one, with or without an fsync before. */
+static bool do_replace(struct writer *writer, unsigned file)
+{
+    struct model *model = &shared->model[writer->number][file];
+    struct name name, temporary;
+    int fd;
+    bool ok;
+
+    begin(model, REPLACE);
+    memset(model->will.data, 0, MAX_SIZE);
+    model->will.size = rng_below(&writer->rng, MAX_WRITE);
+    stamp(model->will.data, model->will.size, writer->number, file, model->seq);
+    fd = open(name_of(&temporary, writer->top, writer->number, file, ".new"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC,
+              0600);
+    ok = fd >= 0 && write(fd, model->will.data, model->will.size) == (ssize_t) model->will.size &&
+         (rng_chance(&writer->rng, 50) || fsync(fd) == 0);
+    if (fd >= 0)
+        ok = close(fd) == 0 && ok;
+    ok = ok && rename(temporary.s, name_of(&name, writer->top, writer->number, file, "")) == 0;
+    close_it(writer, file);
+    return end(writer, file, ok);
+}
+
+static bool do_remove(struct writer *writer, unsigned file)
+{
+    struct model *model = &shared->model[writer->number][file];
+    struct name name;
+
+    begin(model, REMOVE);
+    model->will = (struct content){ .there = false };
+    if (rng_chance(&writer->rng, 50))
+        close_it(writer, file); /* else while it is open */
+    if (!end(writer, file, unlink(name_of(&name, writer->top, writer->number, file, "")) == 0))
+        return false;
+    close_it(writer, file);
+    return true;
+}
+
+static bool do_create(struct writer *writer, unsigned file)
+{
+    struct model *model = &shared->model[writer->number][file];
+    struct name name;
+
+    begin(model, CREATE);
+    writer->fd[file] =
+        open(name_of(&name, writer->top, writer->number, file, ""), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    return end(writer, file, writer->fd[file] >= 0);
+}
+
+static bool do_something(struct writer *writer)
+{
+    unsigned file = (unsigned) rng_below(&writer->rng, N_FILES);
+    uint64_t what = rng_below(&writer->rng, 100);
+
+    if (!shared->model[writer->number][file].is.there)
+        return do_create(writer, file);
+    if (!open_it(writer, file))
+        return false;
+    if (what < 55)
+        return do_write(writer, file);
+    if (what < 67)
+        return do_truncate(writer, file);
+    if (what < 72)
+        return do_punch(writer, file);
+    if (what < 80)
+        return do_replace(writer, file);
+    if (what < 83)
+        return do_remove(writer, file);
+    if (what < 90)
+        close_it(writer, file);
+    else
+        return worked(writer, file, (what < 95 ? fsync(writer->fd[file]) : fdatasync(writer->fd[file])) == 0);
+    return true;
+}
+
+static void write_until_killed(unsigned number, const char *top, uint64_t seed)
+{
+    struct writer writer = { .number = number, .top = top, .rng = rng_from_seed(seed * N_WRITERS + number) };
+
+    for (int i = 0; i < N_FILES; i++)
+        writer.fd[i] = -1;
+    while (do_something(&writer))
+        ;
+    fflush(stdout);
+    _exit(0);
+}
+
+/* -- what is there now -- */
+
+static bool complain(const struct model *model, unsigned writer, unsigned file, const char *what, uint64_t at)
+{
+    printf("writer %u, file %u, %s of (%" PRIu64 ", %" PRIu64 ") under way, size %" PRIu64 " -> %" PRIu64
+           ": %s %" PRIu64 "\n",
+           writer, file, kind_names[model->doing], model->off, model->len, model->is.size, model->will.size, what, at);
+    return false;
+}
+
+static bool size_is_right(const struct model *model, uint64_t size)
+{
+    if (size == model->is.size || (model->doing != NOTHING && size == model->will.size))
+        return true;
+    return model->doing == WRITE && size > model->is.size && size < model->will.size;
+}
+
+/* A byte is as it was, or as it was to be; behind the old end also not yet there. */
+static bool data_is_right(const struct model *model, const struct content *found, uint64_t *ret_at)
+{
+    bool in_part = model->doing == WRITE || model->doing == PUNCH;
+
+    for (uint64_t at = 0; at < found->size; at++) {
+        bool under_way = in_part && at >= model->off && at < model->off + model->len;
+
+        if (found->data[at] != model->is.data[at] && !(under_way && found->data[at] == model->will.data[at])) {
+            *ret_at = at;
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_all_done(const struct model *model, const struct content *found)
+{
+    return model->doing != NOTHING && found->there == model->will.there && found->size == model->will.size &&
+           memcmp(found->data, model->will.data, found->size) == 0;
+}
+
+static bool check_content(struct model *model, unsigned writer, unsigned file, const struct content *found)
+{
+    uint64_t at = 0;
+
+    if (is_all_done(model, found))
+        return true;
+    if (found->there != model->is.there)
+        return complain(model, writer, file, found->there ? "unexpected, size" : "lost", found->size);
+    if (!found->there)
+        return true;
+    if (!size_is_right(model, found->size))
+        return complain(model, writer, file, "has size", found->size);
+    if (!data_is_right(model, found, &at)) {
+        complain(model, writer, file, "differs at", at);
+        printf("    found %02x, was %02x, was to be %02x\n", found->data[at], model->is.data[at], model->will.data[at]);
+        return false;
+    }
+    return true;
+}
+
+static bool read_it(const char *path, struct content *found)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    uint64_t done = 0;
+    ssize_t n = 1;
+
+    memset(found, 0, sizeof *found);
+    if (fd < 0)
+        return errno == ENOENT;
+    found->there = true;
+    if (fstat(fd, &st) < 0 || st.st_size > MAX_SIZE) {
+        close(fd);
+        return false;
+    }
+    found->size = (uint64_t) st.st_size;
+    while (n > 0 && done < found->size) {
+        n = read(fd, found->data + done, found->size - done);
+        if (n > 0)
+            done += (uint64_t) n;
+    }
+    close(fd);
+    return n >= 0 && done == found->size;
+}
+
+/* Compares all files with their models; from now on they are as they were found. */
+static bool check_all(const char *top)
+{
+    static struct content found;
+    bool good = true;
+
+    for (unsigned w = 0; w < N_WRITERS; w++)
+        for (unsigned f = 0; f < N_FILES; f++) {
+            struct model *model = &shared->model[w][f];
+            struct name name;
+
+            if (!read_it(name_of(&name, top, w, f, ""), &found)) {
+                good = complain(model, w, f, strerror(errno), found.size);
+                continue;
+            }
+            good = check_content(model, w, f, &found) && good;
+            model->is = found;
+            model->doing = NOTHING;
+            (void) unlink(name_of(&name, top, w, f, ".new"));
+        }
+    return good;
+}
+
+/* -- the daemon -- */
+
+struct daemon_args {
+    char *fallsfs, *top;
+    char **disk;
+    int n_disks;
+};
+
+static const char *const layouts[] = {
+    "layout=stripe(1M)", "layout=stripe(4K)", "layout=stripe(7,3)",
+    "layout=stripe(1)",  "layout=one",        "layout={(0,1,6,1);(2,3,6,1);(4,5,6,1)} disp 2",
+};
+
+static pid_t start(const struct daemon_args *args, const char *layout)
+{
+    char *argv[64] = { args->fallsfs, (char *) (uintptr_t) "-f", (char *) (uintptr_t) "-o",
+                       (char *) (uintptr_t) layout };
+    pid_t pid = fork();
+
+    if (pid != 0)
+        return pid;
+    for (int i = 0; i < args->n_disks && i < 50; i++)
+        argv[4 + i] = args->disk[i];
+    argv[4 + args->n_disks] = args->top;
+    execv(args->fallsfs, argv);
+    _exit(127);
+}
+
+/* Until somebody serves the mount. */
+static bool wait_for_mount(const char *top, pid_t daemon)
+{
+    struct statfs st;
+
+    for (int i = 0; i < 20000; i++) {
+        int status;
+
+        if (statfs(top, &st) == 0 && (unsigned long) st.f_type == FUSE_MAGIC)
+            return true;
+        if (waitpid(daemon, &status, WNOHANG) == daemon) {
+            printf("the daemon ended with status %d instead of mounting\n", status);
+            return false;
+        }
+        sleep_us(1000);
+    }
+    printf("the daemon does not mount\n");
+    return false;
+}
+
+static void kill_it(pid_t daemon)
+{
+    kill(daemon, SIGKILL);
+    waitpid(daemon, NULL, 0);
+}
+
+static bool cycle(const struct daemon_args *args, struct rng *rng)
+{
+    const char *layout = layouts[rng_below(rng, ARRAY_SIZE(layouts))];
+    uint64_t delay = rng_below(rng, 40000), seed = rng_u64(rng) >> 4;
+    pid_t daemon = start(args, layout), writer[N_WRITERS];
+
+    if (rng_chance(rng, 10)) { /* while it starts, or recovers */
+        sleep_us(rng_below(rng, 30000));
+        kill_it(daemon);
+        return true;
+    }
+    if (!wait_for_mount(args->top, daemon))
+        return false;
+    if (!check_all(args->top)) {
+        kill_it(daemon);
+        return false;
+    }
+    shared->killed = false;
+    fflush(stdout);
+    for (unsigned i = 0; i < N_WRITERS; i++)
+        if ((writer[i] = fork()) == 0)
+            write_until_killed(i, args->top, seed);
+    sleep_us(delay);
+    shared->killed = true;
+    kill_it(daemon);
+    for (int i = 0; i < N_WRITERS; i++)
+        waitpid(writer[i], NULL, 0);
+    return !shared->failed;
+}
+
+int main(int argc, char **argv)
+{
+    struct daemon_args args = {
+        .fallsfs = argc > 4 ? argv[2] : NULL, .top = argc > 4 ? argv[3] : NULL, .disk = argv + 4, .n_disks = argc - 4
+    };
+    uint64_t n = 0;
+
+    if (argc < 5) {
+        fprintf(stderr, "usage: %s CYCLES FALLSFS MOUNTPOINT DISK...\n", argv[0]);
+        return 2;
+    }
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        return 2;
+    for (struct rng rng = rng_from_env(strtoull(argv[1], NULL, 10)); rng_next(&rng); n++) {
+        struct rng chosen = rng_from_seed(rng.seed);
+
+        if (!cycle(&args, &chosen)) {
+            printf("in cycle %" PRIu64 "; " RNG_SEED "\n", n, rng.seed);
+            return 1;
+        }
+    }
+    return 0;
+}
