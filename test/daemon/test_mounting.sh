@@ -1,0 +1,252 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The roads to a mount: command line, configuration, mount(8)'s helpers; disks that come late or not at all, names of
+# all kinds, what a killed daemon left. test_mounting.sh FALLSFS FALLSCTL
+# shellcheck source-path=SCRIPTDIR
+source "$(dirname "$0")/common.sh"
+
+if [ "$(id -u)" != 0 ] || [ ! -e /dev/fuse ]; then
+    echo 'needs root and /dev/fuse'
+    exit 77
+fi
+make_volume 2
+d0=$work/d0 d1=$work/d1
+
+# -- the command line --
+
+mounts "$d0" "$d1" "$mnt"
+has 'type and source' " fuse\.fallsfs $d0:$d1 rw,.*default_permissions,allow_other"
+has 'no devices, no set-user-ID' 'nosuid,nodev'
+# shellcheck disable=SC2317  # it is called by name
+read_ahead() {
+    [ "$(cat "/sys/class/bdi/$(mountpoint -d "$mnt")/read_ahead_kb")" = "$1" ]
+}
+eventually 'reads ahead 4M' read_ahead 4096
+echo data >"$mnt/file"
+says 1 "fallsfs: $d0 is in use by another fallsfs *: unmount the volume there first" "$d0" "$d1" "$mnt"
+same 'a second mount changed nothing' "$(cat "$mnt/file")" data
+unmount
+# at once after umount, though the daemon is still busy ending
+for _ in 1 2 3; do
+    mounts "$d0" "$d1" "$mnt"
+    umount "$mnt"
+done
+cd "$work" || exit 1
+mkdir below
+mounts d0 ./d1/ mnt/
+has 'relative paths become absolute' " fuse\.fallsfs $d0:$d1 "
+unmount
+ln -s mnt link
+ln -s d1 link1
+cd below || exit 1
+mounts ../d0 ../link1 ../link
+has 'links are followed' " fuse\.fallsfs $d0:$d1 "
+cd "$work" || exit 1
+unmount
+mounts -s -- "$d0" "$d1" "$mnt"
+same 'one thread' "$(cat "$mnt/file")" data
+unmount
+mounts -o ro,noatime -o 'max_read=131072,fsname=a\,b,read_ahead=512K' "$d1:$d0" "$mnt"
+has 'options' ' ro,nosuid,nodev,noatime.* a,b .*max_read=131072'
+eventually 'reads ahead 512K' read_ahead 512
+not 'read-only' touch "$mnt/new"
+same 'with max_read' "$(cat "$mnt/file")" data
+unmount
+
+# what mount.fuse3 makes of mount -t fuse.fallsfs
+mounts "$d0:$d1" "$mnt" -o rw,noexec,nosuid,nodev
+has 'fuse.fallsfs' 'rw,nosuid,nodev,noexec'
+unmount
+mounts "$d0:$d1" "$mnt" -o rw,x-systemd.automount,nofail,_netdev,user=root,comment=x,defaults,dev,suid
+has 'dev and suid are never given' 'rw,nosuid,nodev,relatime'
+unmount
+mkdir "$work/bin"
+ln -s "$fallsfs" "$work/bin/fallsfs"
+if [ -x /sbin/mount.fuse3 ]; then
+    ok 'mount.fuse3' env PATH="$work/bin:$PATH" /sbin/mount.fuse3 "$d0:$d1" "$mnt" -t fuse.fallsfs -o rw,nofail
+    ok 'mount.fuse3: serves' is_served "$mnt"
+    unmount
+fi
+
+# -- mount(8)'s helper --
+
+helper() {
+    env PATH="$work/bin:$PATH" sh "$etc/mount.fallsfs" "$@"
+}
+ok 'helper' helper "$d0:$d1" "$mnt" -v -o rw,noexec -o 'layout=stripe(64K),noatime' -t fallsfs
+ok 'helper: serves' is_served "$mnt"
+has 'helper: options' 'nosuid,nodev,noexec,noatime'
+unmount
+ok 'helper, -f is fake' helper "$d0:$d1" "$mnt" -fn -o rw
+not 'helper, -f is fake: nothing is mounted' is_mounted "$mnt"
+ok 'helper, options first, sloppy, in the namespace of a process' helper -sn -N $$ -o ro "$d0:$d1" "$mnt"
+ok 'helper, in a namespace: serves' is_served "$mnt"
+unmount
+ok 'helper, in the namespace of a file' helper "$d0:$d1" "$mnt" -N "/proc/$$/ns/mnt"
+unmount
+not 'helper: no place' helper "$d0:$d1" -o rw
+not 'helper: one word too many' helper "$d0" "$d1" "$mnt"
+not 'helper: unknown option' helper "$d0:$d1" "$mnt" -x
+not 'helper: no value' helper "$d0:$d1" "$mnt" -o
+helper "$work/nowhere" "$mnt" >/dev/null 2>&1
+same 'helper: status' $? 1
+if [ "${CI:-}" = true ] && [ ! -e /sbin/mount.fallsfs ] && [ ! -e /usr/local/bin/fallsfs ] && [ -w /sbin ]; then
+    ln -s "$fallsfs" /usr/local/bin/fallsfs
+    install -m 755 "$etc/mount.fallsfs" /sbin/mount.fallsfs
+    ok 'mount -t fallsfs' mount -t fallsfs "$d0:$d1" "$mnt" -o noexec
+    rm -f /sbin/mount.fallsfs /usr/local/bin/fallsfs
+    ok 'mount -t fallsfs: serves' is_served "$mnt"
+    unmount
+fi
+
+# -- configurations --
+
+cat >"$conf" <<EOT
+mount = "$mnt";
+disks = ( "$d1", { path = "$d0"; } );
+options = "noatime,noexec,ro";
+layout = { default = "one"; };
+io = { read_ahead = "1M"; threads = 3; direct = true; };
+EOT
+mounts -c "$conf"
+has 'configuration' " ro,nosuid,nodev,noexec,noatime.* $d1:$d0 "
+eventually 'configuration: reads ahead 1M' read_ahead 1024
+unmount
+mounts -c "$conf" -o rw,atime,read_ahead=256K,nodirect_io
+has 'the command line wins' " rw,nosuid,nodev,noexec,relatime"
+eventually 'the command line wins: reads ahead 256K' read_ahead 256
+unmount
+mounts /not:/looked/at "$mnt" -o "rw,config=$conf"
+has 'the disks of the configuration win' " $d1:$d0 "
+unmount
+echo 'read_only = true;' >"$conf"
+mounts "$d0:$d1" "$mnt" -o "config=$conf"
+has 'the source counts when the configuration names no disks' " ro,.* $d0:$d1 "
+unmount
+
+# -- what a killed daemon left --
+
+for _ in 1 2; do
+    "$fallsfs" -f "$d0" "$d1" "$mnt" 2>>"$log" &
+    daemon=$!
+    eventually 'to be killed' is_served "$mnt"
+    crash
+    not 'the mount is dead' is_served "$mnt"
+    mounts "$d0" "$d1" "$mnt"
+    same 'a single mount' "$(awk -v path="$mnt" '$5 == path' /proc/self/mountinfo | wc -l)" 1
+    same 'after a kill' "$(cat "$mnt/file")" data
+    unmount
+done
+"$fallsfs" -f "$d0" "$d1" "$mnt" 2>>"$log" &
+daemon=$!
+eventually 'to be killed' is_served "$mnt"
+crash
+cd "$work" || exit 1
+mounts d0 d1 ./mnt//
+same 'a single mount, at a relative path' "$(awk -v path="$mnt" '$5 == path' /proc/self/mountinfo | wc -l)" 1
+unmount
+
+# -- disks that come late, or not at all --
+
+mv "$d1" "$work/away"
+says 1 "fallsfs: cannot open the disk $d1: No such file or directory" "$d0" "$d1" "$mnt" -o wait_disks=1
+(sleep 2 && mv "$work/away" "$d1") &
+mounts "$d0" "$d1" "$mnt" -o wait_disks=20
+same 'after waiting for a directory' "$(cat "$mnt/file")" data
+unmount
+mkdir "$work/kept"
+mv "$d1/.fallsfs" "$work/kept/.fallsfs"
+(sleep 2 && mv "$work/kept/.fallsfs" "$d1/.fallsfs") &
+SECONDS=0
+mounts d0 d1 mnt -o wait_disks=20
+ok 'mounted as soon as it could be' test "$SECONDS" -lt 10
+same 'after waiting for a mount' "$(cat "$mnt/file")" data
+unmount
+SECONDS=0
+says 1 'fallsfs: disk d1 of the volume is missing; *' "$d0" "$mnt" -o wait_disks=20
+ok 'nobody waits for a disk that was not named' test "$SECONDS" -lt 10
+
+mounts "$d0" "$d1" "$mnt" -o 'layout=one on d0'
+echo first >"$mnt/on-d0"
+unmount
+mounts "$d0" "$d1" "$mnt" -o 'layout=one on d1'
+echo second >"$mnt/on-d1"
+unmount
+printf 'disks = ( "%s", "%s" ); mount = "%s"; missing = "readonly";' "$d0" "$d1" "$mnt" >"$conf"
+mounts -c "$conf"
+has 'missing=readonly with all disks' ' rw,'
+unmount
+mv "$d1/.fallsfs" "$work/kept/.fallsfs"
+says 1 "fallsfs: $d1 is not a disk of a fallsfs volume*" -c "$conf" -o missing=refuse
+says 0 "fallsfs: $d1 is not a disk of a fallsfs volume*. Going on read-only with the disks that are there, *" -c "$conf"
+ok 'missing=readonly: serves' is_served "$mnt"
+has 'missing=readonly' ' ro,'
+same 'what is there' "$(cat "$mnt/on-d0")" first
+not 'what is missing' cat "$mnt/on-d1"
+not 'changing anything' touch "$mnt/new"
+unmount
+rmdir "$d1"
+mounts "$d0" "$d1" "$mnt" -o ro,degraded
+same 'degraded' "$(cat "$mnt/on-d0")" first
+unmount
+mkdir "$d1"
+mv "$work/kept/.fallsfs" "$d1/.fallsfs"
+# d1 holds no names: d0 does, and without it there is nothing
+mv "$d0" "$work/away"
+says 1 "*the home disk d0 ($d0 when last seen) is missing*" -c "$conf"
+# nothing was named but disks that are all there: no reason to go on read-only
+mv "$work/away" "$d0"
+says 1 'fallsfs: disk d1 of the volume is missing; *' "$d0" "$mnt" -o missing=readonly
+mounts -c "$conf"
+same 'all disks are back' "$(cat "$mnt/on-d1")" second
+unmount
+
+# -- names of all kinds --
+
+for name in 'a:b' 'a,b' 'a b' 'a\b' 'a\:b' 'a"b' 'a%sb' $'a\nb' $'a\tb' '-o' 'ä→' 'a=b' '#a' '@include "x"' $'a\\'; do
+    rm -rf "$work/odd"
+    mkdir -p "$work/odd/$name" "$work/odd/e" "$work/odd/m $name"
+    ok "format $name" "$fallsctl" format "$work/odd/$name" "$work/odd/e"
+    mnt="$work/odd/m $name"
+    says 0 '' -- "$work/odd/$name" "$work/odd/e" "$mnt"
+    eventually "serves at $name" stat -f "$mnt/."
+    eventually "umount $name" umount "$mnt"
+    # the same from a configuration
+    quoted=${name//\\/\\\\}
+    quoted=${quoted//\"/\\\"}
+    printf 'mount = "%s"; disks = ( "%s", "%s" );' "$work/odd/m $quoted" "$work/odd/$quoted" "$work/odd/e" >"$conf"
+    says 0 '' -c "$conf"
+    eventually "umount $name, configured" umount "$mnt"
+    # the same in one word, as in fstab
+    quoted=${name//\\/\\\\}
+    quoted=${quoted//:/\\:}
+    says 0 '' "$work/odd/$quoted:$work/odd/e" "$mnt"
+    eventually "umount $name, in one word" umount "$mnt"
+done
+mnt=$work/mnt
+
+# -- many disks: longer than what a mount's source may be --
+
+many=()
+for ((i = 0; i < 40; i++)); do
+    many+=("$work/many/$(printf '%0200d' "$i")")
+done
+mkdir -p "${many[@]}"
+ok 'format many' "$fallsctl" format "${many[@]}"
+mounts "${many[@]}" "$mnt"
+has 'the first disks name the source' " ${many[0]}:${many[1]}:.*:\.\.\. "
+unmount
+
+# -- with what the systemd unit leaves it --
+
+capabilities=$(sed -n 's/^CapabilityBoundingSet=//p' "$etc/fallsfs@.service.in" | tr 'A-Z ' 'a-z,' | sed 's/cap_/+/g')
+ok 'with few capabilities' setpriv --bounding-set "-all,$capabilities" --no-new-privs "$fallsfs" "$d0" "$d1" "$mnt"
+eventually 'with few capabilities: serves' is_served "$mnt"
+install -d -o 1234 -g 1234 "$mnt/hers"
+as 1234 sh -c "echo hers >'$mnt/hers/file' && chmod 600 '$mnt/hers/file'"
+same 'with few capabilities: who owns what' "$(stat -c %u:%g:%a "$mnt/hers/file")" 1234:1234:600
+ok 'with few capabilities: a device' mknod "$mnt/null" c 1 3
+same 'with few capabilities: another'"'"'s' "$(cat "$mnt/hers/file")" hers
+unmount
+
+finish
