@@ -144,20 +144,32 @@ static const struct disk *disk_for(const struct volume *volume, const struct rec
     return NULL;
 }
 
-static int replace(const struct disk *disk, const char *path, const char *bytes, size_t len)
+static int write_new(const struct disk *disk, const char *path, int flags, char *bytes, size_t len)
 {
-    struct iovec iov = { (char *) (uintptr_t) bytes, len };
-    char fresh[OBJECT_PATH + 4];
+    struct iovec iov = { bytes, len };
+    int fd = disk_call(disk, open, disk->root, path, O_WRONLY | O_CREAT | O_NONBLOCK | flags, 0600);
     ssize_t n;
-    int fd, r;
 
-    snprintf(fresh, sizeof fresh, "%s.new", path);
-    fd = disk_call(disk, open, disk->root, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK, 0600);
     if (fd < 0)
         return fd;
     n = disk_call(disk, pwritev, fd, &iov, 1, 0);
     disk_close(disk, &fd);
-    r = n < 0 ? (int) n : (size_t) n < len ? -ENOSPC : 0;
+    if (n == (ssize_t) len)
+        return 0;
+    (void) disk_call(disk, unlink, disk->root, path, 0);
+    return n < 0 ? (int) n : -ENOSPC;
+}
+
+/* The first copy is written in place: half of one is none, as before. */
+static int replace(const struct disk *disk, const char *path, char *bytes, size_t len)
+{
+    char fresh[OBJECT_PATH + 4];
+    int r = write_new(disk, path, O_EXCL, bytes, len);
+
+    if (r != -EEXIST)
+        return r;
+    snprintf(fresh, sizeof fresh, "%s.new", path);
+    r = write_new(disk, fresh, O_TRUNC, bytes, len);
     if (r == 0)
         r = disk_call(disk, rename, disk->root, fresh, disk->root, path, 0);
     if (r < 0)
@@ -176,14 +188,26 @@ static int stat_stub(struct fs *fs, struct file *file, struct stat *ret_stat)
     return r;
 }
 
+int copy_put(const struct volume *volume, const struct record *record, const struct file_layout *layout,
+             const struct stat *st, const char *path)
+{
+    const struct disk *disk = disk_for(volume, record, layout);
+    cleanup(freep) char *bytes = NULL;
+    char object[OBJECT_PATH];
+    size_t len = 0;
+    int r = disk == NULL ? 0 : copy_encode(record, st, path, &bytes, &len);
+
+    if (r < 0 || disk == NULL)
+        return r;
+    copy_path(volume, record->id, object);
+    return replace(disk, object, bytes, len);
+}
+
 int copy_write(struct fs *fs, struct file *file)
 {
-    cleanup(freep) char *path = NULL, *bytes = NULL;
-    char object[OBJECT_PATH];
-    const struct disk *disk;
+    cleanup(freep) char *path = NULL;
     struct record record;
     struct stat st;
-    size_t len;
     int r;
 
     if (fs->read_only)
@@ -193,18 +217,12 @@ int copy_write(struct fs *fs, struct file *file)
     pthread_mutex_unlock(&file->meta);
     if (bits_none(&record.bits))
         return record.gen > 0 ? copy_remove(fs->volume, &record, file->layout) : 0;
-    disk = disk_for(fs->volume, &record, file->layout);
-    if (disk == NULL)
+    if (disk_for(fs->volume, &record, file->layout) == NULL)
         return 0;
     r = inode_path(fs->inodes, file->inode, &path);
     if (r == 0)
         r = stat_stub(fs, file, &st);
-    if (r == 0)
-        r = copy_encode(&record, &st, path, &bytes, &len);
-    if (r < 0)
-        return r;
-    copy_path(fs->volume, record.id, object);
-    return replace(disk, object, bytes, len);
+    return r < 0 ? r : copy_put(fs->volume, &record, file->layout, &st, path);
 }
 
 /* Where the record names no subfiles, it may be on any disk of the layout. */

@@ -9,7 +9,7 @@
  *
  * It lies on the first disk of the file's layout, from its rotation on, that has bytes of the file and is not the home
  * disk: a file all of whose bytes go with the home disk needs no copy. It is replaced as a whole and never synced by
- * itself, so after a crash it may be older than the record. */
+ * itself, so after a crash it may be older than the record, or not there. */
 #ifndef FALLSFS_FS_CORE_COPY_H
 #define FALLSFS_FS_CORE_COPY_H
 
@@ -38,7 +38,11 @@ void copy_path(const struct volume *volume, const uint8_t id[ID_SIZE], char ret_
 /* The copy at a path below .fallsfs; -ENOENT, -EUCLEAN. */
 int copy_read(const struct disk *disk, const char *path, struct copy *ret_copy);
 
-/* Writes the copy of a file as its stub is now; nothing for a file that needs none, and none for an empty one. */
+/* Writes the copy of a record whose stub has these attributes; nothing for a file that needs none. */
+int copy_put(const struct volume *volume, const struct record *record, const struct file_layout *layout,
+             const struct stat *st, const char *path);
+
+/* The same for a file as its stub is now; an empty one loses the copy it may have. */
 int copy_write(struct fs *fs, struct file *file);
 
 /* Removes the copies of a file with this record. The error is the first; the others are removed anyway. */

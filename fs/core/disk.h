@@ -87,16 +87,19 @@ struct disk {
     bool tmpfile; /* knows O_TMPFILE */
 };
 
-/* Every call to a disk; -ETIMEDOUT, without asking it, when it is stalled and enough are waiting. */
-#define disk_call(which, call, ...)                                                          \
-    (__extension__({                                                                         \
-        const struct disk *_disk = (which);                                                  \
-        int _seat = _disk->watch != NULL ? watch_enter(_disk->watch) : WATCH_CROWDED;        \
-        __typeof__(_disk->ops->call(_disk->ctx, __VA_ARGS__)) _result =                      \
-            _seat != WATCH_STALLED ? _disk->ops->call(_disk->ctx, __VA_ARGS__) : -ETIMEDOUT; \
-        if (_disk->watch != NULL)                                                            \
-            watch_leave(_disk->watch, _seat);                                                \
-        _result;                                                                             \
+/* Every call to a disk. Without asking it: -ETIMEDOUT when it is stalled and enough are waiting, -EIO when it is dead.
+ */
+#define disk_call(which, call, ...)                                                   \
+    (__extension__({                                                                  \
+        const struct disk *_disk = (which);                                           \
+        int _seat = _disk->watch != NULL ? watch_enter(_disk->watch) : WATCH_CROWDED; \
+        __typeof__(_disk->ops->call(_disk->ctx, __VA_ARGS__)) _result =               \
+            _seat == WATCH_STALLED ? -ETIMEDOUT                                       \
+            : _seat == WATCH_DEAD  ? -EIO                                             \
+                                   : _disk->ops->call(_disk->ctx, __VA_ARGS__);        \
+        if (_disk->watch != NULL)                                                     \
+            watch_leave(_disk->watch, _seat);                                         \
+        _result;                                                                      \
     }))
 
 static inline void disk_close(const struct disk *disk, int *fd)

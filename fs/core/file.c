@@ -115,6 +115,7 @@ static struct file *new_file(struct inode *inode, struct file_layout *layout, co
     file->n_stores = 1; /* nobody remembers whether it is synced */
     pthread_mutex_init(&file->sync_lock, NULL);
     pthread_rwlock_init(&file->io, NULL);
+    pthread_mutex_init(&file->opening, NULL);
     pthread_mutex_init(&file->meta, NULL);
     for (uint32_t slot = 0; slot < n_slots; slot++)
         file->sub[slot] = (struct subfile){ .fd = -1, .len = SUBFILE_LEN_UNKNOWN };
@@ -127,6 +128,7 @@ static void free_file(struct fs *fs, struct file *file)
     layouts_put(fs->layouts, file->layout);
     pthread_mutex_destroy(&file->sync_lock);
     pthread_rwlock_destroy(&file->io);
+    pthread_mutex_destroy(&file->opening);
     pthread_mutex_destroy(&file->meta);
     free(file);
 }
@@ -217,14 +219,17 @@ static void close_file(struct fs *fs, struct file *file)
 void file_put(struct fs *fs, struct file *file)
 {
     struct inode *inode = file->inode;
+    bool last;
 
     pthread_mutex_lock(&inode->lock);
-    if (--file->n_users == 0) {
+    last = --file->n_users == 0;
+    if (last) {
         close_file(fs, file);
         inode->file = NULL;
-        free_file(fs, file);
     }
     pthread_mutex_unlock(&inode->lock);
+    if (last)
+        free_file(fs, file); /* closing subfiles may wait for their disks */
     inode_unref(fs->inodes, inode);
 }
 
@@ -271,7 +276,9 @@ static uint64_t count_blocks(struct fs *fs, const struct file *file)
                 return file->record.blocks; /* not all are known */
             continue;
         }
-        if (subfile_disk(fs, file, slot, &disk) == 0 && disk_call(disk, stat, file->sub[slot].fd, "", &st) == 0)
+        if (subfile_disk(fs, file, slot, &disk) < 0 || !watch_is_prompt(disk->watch))
+            return file->record.blocks; /* not worth waiting for */
+        if (disk_call(disk, stat, file->sub[slot].fd, "", &st) == 0)
             blocks += (uint64_t) st.st_blocks;
     }
     return blocks;

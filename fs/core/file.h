@@ -27,7 +27,8 @@ struct file {
 
     pthread_mutex_t sync_lock;
     pthread_rwlock_t io;
-    pthread_mutex_t meta;
+    pthread_mutex_t opening;            /* one subfile is opened at a time; may wait for its disk */
+    pthread_mutex_t meta;               /* never waits for any disk but the home disk */
     struct record record;               /* meta; size is the file's size now */
     struct record stored;               /* meta; what the stub has */
     uint64_t strict;                    /* meta; up to here the subfiles in strict_bits must be there, in full */

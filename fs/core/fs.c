@@ -3,6 +3,7 @@
 
 #include "fs/core/file.h"
 #include "fs/core/reap.h"
+#include "fs/core/space.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -42,6 +43,7 @@ static int set_default_layout(struct fs *fs, const char *text, struct volume_err
 
 static int start(struct fs *fs, const struct fs_options *options, struct volume_error *error)
 {
+    struct statvfs space;
     int r = layouts_new(fs->volume, &fs->layouts);
 
     if (r == 0)
@@ -53,6 +55,8 @@ static int start(struct fs *fs, const struct fs_options *options, struct volume_
     if (r < 0)
         return volume_fail(error, r, "cannot start: %s", strerror(-r));
     r = set_default_layout(fs, options->layout, error);
+    if (r == 0)
+        (void) space_statfs(fs, &space); /* to have an answer when a disk has none */
     if (r < 0 || fs->read_only)
         return r;
     r = empty_tmp(fs);

@@ -222,12 +222,12 @@ struct inode *inodes_find(struct inodes *inodes, uint64_t nodeid)
 {
     struct inode *inode;
 
-    if (nodeid == INODE_ROOT)
-        return inodes->root;
     pthread_mutex_lock(&inodes->lock);
     inode = (uint32_t) nodeid < inodes->n_slots ? inodes->slot[(uint32_t) nodeid] : NULL;
     if (inode != NULL && inode->nodeid != nodeid)
         inode = NULL;
+    if (inode != NULL)
+        inode->n_refs++;
     pthread_mutex_unlock(&inodes->lock);
     return inode;
 }

@@ -46,7 +46,7 @@ void inodes_free(struct inodes *inodes);
 
 struct inode *inodes_root(struct inodes *inodes);
 
-/* By the kernel's number; it holds a reference itself. NULL when there is none. */
+/* By the kernel's number; takes a reference. NULL when there is none. */
 struct inode *inodes_find(struct inodes *inodes, uint64_t nodeid);
 
 /* By the stub's number; takes a reference. NULL when nobody remembers it. */

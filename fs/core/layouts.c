@@ -97,23 +97,18 @@ static void hash_text(const char *text, size_t len, uint8_t ret_hash[HASH_SIZE])
     memcpy(ret_hash, canonical.digest, HASH_SIZE);
 }
 
-struct text_path {
-    char s[sizeof "layout/" + 2 * HASH_SIZE];
-};
-
-static const char *text_path(struct text_path *path, const uint8_t hash[HASH_SIZE])
+void layouts_text_path(const uint8_t hash[HASH_SIZE], char ret_path[static LAYOUT_PATH])
 {
-    memcpy(path->s, "layout/", 7);
-    hex_print(hash, HASH_SIZE, path->s + 7);
-    return path->s;
+    memcpy(ret_path, "layout/", 7);
+    hex_print(hash, HASH_SIZE, ret_path + 7);
 }
 
-/* The text under this name, from the first disk that has it whole. */
-static int read_text(struct layouts *layouts, const uint8_t hash[HASH_SIZE], char **ret_text, size_t *ret_len)
+int layouts_read_text(struct layouts *layouts, const uint8_t hash[HASH_SIZE], char **ret_text, size_t *ret_len)
 {
-    struct text_path path;
+    char path[LAYOUT_PATH];
     int r = -EIO;
 
+    layouts_text_path(hash, path);
     for (uint32_t i = 0; i < layouts->volume->n_disks; i++) {
         const struct disk *disk = &layouts->volume->disk[(layouts->volume->home + i) % layouts->volume->n_disks];
         cleanup(freep) char *text = NULL;
@@ -122,7 +117,7 @@ static int read_text(struct layouts *layouts, const uint8_t hash[HASH_SIZE], cha
 
         if (!disk_is_present(disk))
             continue;
-        if (file_text_read(disk, text_path(&path, hash), MAX_TEXT, &text, &len) < 0)
+        if (file_text_read(disk, path, MAX_TEXT, &text, &len) < 0)
             continue;
         hash_text(text, len, real);
         if (memcmp(real, hash, HASH_SIZE) == 0) {
@@ -138,8 +133,9 @@ static int read_text(struct layouts *layouts, const uint8_t hash[HASH_SIZE], cha
 /* Equal names are believed only for equal texts. */
 static int write_text(struct layouts *layouts, const uint8_t hash[HASH_SIZE], const char *text, size_t len)
 {
-    struct text_path path;
+    char path[LAYOUT_PATH];
 
+    layouts_text_path(hash, path);
     for (uint32_t i = 0; i < layouts->volume->n_disks; i++) {
         const struct disk *disk = &layouts->volume->disk[i];
         cleanup(freep) char *old = NULL;
@@ -148,7 +144,7 @@ static int write_text(struct layouts *layouts, const uint8_t hash[HASH_SIZE], co
 
         if (!disk_is_present(disk))
             continue;
-        r = file_text_read(disk, text_path(&path, hash), MAX_TEXT, &old, &old_len);
+        r = file_text_read(disk, path, MAX_TEXT, &old, &old_len);
         if (r == 0 && old_len == len && memcmp(old, text, len) == 0)
             continue;
         if (r == 0 && old_len > 0) {
@@ -158,7 +154,7 @@ static int write_text(struct layouts *layouts, const uint8_t hash[HASH_SIZE], co
             if (memcmp(real, hash, HASH_SIZE) == 0)
                 return -EEXIST; /* another text of the same name */
         }
-        r = file_text_replace(disk, path.s, text, len);
+        r = file_text_replace(disk, path, text, len);
         if (r < 0)
             return r;
     }
@@ -208,7 +204,7 @@ int layouts_get(struct layouts *layouts, const uint8_t hash[HASH_SIZE], struct f
     pthread_mutex_lock(&layouts->lock);
     *ret_layout = find(layouts, hash);
     if (*ret_layout == NULL) {
-        r = read_text(layouts, hash, &text, &len);
+        r = layouts_read_text(layouts, hash, &text, &len);
         if (r == 0)
             r = build(layouts, text, len, ret_layout, &error);
         if (r == 0) {

@@ -39,6 +39,14 @@ int layouts_get(struct layouts *layouts, const uint8_t hash[HASH_SIZE], struct f
 int layouts_add(struct layouts *layouts, const char *text, struct file_layout **ret_layout, bool *ret_rotates,
                 struct layout_error *ret_error);
 
+#define LAYOUT_PATH (sizeof "layout/" + 2 * HASH_SIZE)
+
+/* Where below .fallsfs the text with this hash lies, on every disk. */
+void layouts_text_path(const uint8_t hash[HASH_SIZE], char ret_path[static LAYOUT_PATH]);
+
+/* The text from the first disk that has it whole; -EIO no disk has it, -EUCLEAN all that do have it damaged. */
+int layouts_read_text(struct layouts *layouts, const uint8_t hash[HASH_SIZE], char **ret_text, size_t *ret_len);
+
 struct file_layout *layouts_ref(struct layouts *layouts, struct file_layout *layout);
 void layouts_put(struct layouts *layouts, struct file_layout *layout);
 

@@ -20,6 +20,20 @@ static struct pool *pool_of(struct pool pool[], uint32_t *n, dev_t dev)
     return &pool[(*n)++];
 }
 
+/* A disk that does not answer has what it last had. */
+static int ask(const struct disk *disk, struct statvfs *ret_statfs)
+{
+    int r = -ETIMEDOUT;
+
+    if (watch_is_prompt(disk->watch))
+        r = disk_call(disk, statfs, disk->root, ret_statfs);
+    if (r == 0)
+        watch_note_space(disk->watch, ret_statfs);
+    else if (watch_last_space(disk->watch, ret_statfs))
+        r = 0;
+    return r;
+}
+
 static int find_pools(const struct volume *volume, struct pool pool[], uint32_t *ret_n)
 {
     *ret_n = 0;
@@ -32,7 +46,7 @@ static int find_pools(const struct volume *volume, struct pool pool[], uint32_t 
             continue;
         here = pool_of(pool, ret_n, disk->dev);
         if (*ret_n > before) {
-            int r = disk_call(disk, statfs, disk->root, &here->st);
+            int r = ask(disk, &here->st);
 
             if (r < 0)
                 return r;
@@ -72,7 +86,7 @@ int space_of_layout(const struct volume *volume, const struct file_layout *layou
     int r = pool == NULL ? -ENOMEM : find_pools(volume, pool, &n);
 
     if (r == 0)
-        r = disk_call(home, statfs, home->root, &st);
+        r = ask(home, &st);
     if (r < 0)
         return r;
     add_shares(volume, layout, pool, &n);

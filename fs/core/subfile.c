@@ -39,36 +39,70 @@ static int open_path(struct fs *fs, const struct disk *disk, const char *path, b
     return fd;
 }
 
-int subfile_open(struct fs *fs, struct file *file, uint32_t slot, bool create, int *ret_fd)
+/* What a disk answered, for all to see. */
+static int publish(struct file *file, uint32_t slot, int fd, uint64_t len)
 {
     struct subfile *sub = &file->sub[slot];
-    const struct disk *disk;
-    char path[OBJECT_PATH];
-    int fd, r = 0;
 
     pthread_mutex_lock(&file->meta);
-    if (sub->fd < 0 && (create || !sub->absent))
-        r = subfile_disk(fs, file, slot, &disk);
-    if (r == 0 && sub->fd < 0 && (create || !sub->absent)) {
-        object_path(fs->volume, file->record.id, file->record.gen, slot, file->layout, path);
-        fd = open_path(fs, disk, path, false);
-        if (fd == -ENOENT && create)
-            fd = open_path(fs, disk, path, true);
-        if (fd == -ENOENT) {
-            sub->absent = true;
-            sub->len = 0;
-        } else if (fd < 0) {
-            r = fd;
-        } else if ((r = check(disk, fd, &sub->len)) < 0) {
-            disk_close(disk, &fd);
-        } else {
-            sub->fd = fd;
-            sub->absent = false;
-            bits_mark(&file->record.bits, slot);
-        }
+    sub->fd = fd;
+    sub->absent = fd < 0;
+    sub->len = len;
+    if (fd >= 0)
+        bits_mark(&file->record.bits, slot);
+    pthread_mutex_unlock(&file->meta);
+    return 0;
+}
+
+/* opening is held: one at a time, while others go on with what is open. */
+static int open_anew(struct fs *fs, struct file *file, uint32_t slot, bool create)
+{
+    const struct disk *disk;
+    char path[OBJECT_PATH];
+    uint64_t len = 0;
+    int fd, r = subfile_disk(fs, file, slot, &disk);
+
+    if (r < 0)
+        return r;
+    object_path(fs->volume, file->record.id, file->record.gen, slot, file->layout, path);
+    fd = open_path(fs, disk, path, false);
+    if (fd == -ENOENT && create)
+        fd = open_path(fs, disk, path, true);
+    if (fd == -ENOENT)
+        return publish(file, slot, -1, 0);
+    r = fd < 0 ? fd : check(disk, fd, &len);
+    if (r < 0) {
+        disk_close(disk, &fd);
+        return r;
     }
+    return publish(file, slot, fd, len);
+}
+
+/* True when what is known of the subfile is enough. */
+static bool is_known(struct file *file, uint32_t slot, bool create, int *ret_fd)
+{
+    const struct subfile *sub = &file->sub[slot];
+    bool known;
+
+    pthread_mutex_lock(&file->meta);
+    known = sub->fd >= 0 || (sub->absent && !create);
     *ret_fd = sub->fd;
     pthread_mutex_unlock(&file->meta);
+    return known;
+}
+
+int subfile_open(struct fs *fs, struct file *file, uint32_t slot, bool create, int *ret_fd)
+{
+    int r = 0;
+
+    if (is_known(file, slot, create, ret_fd))
+        return 0;
+    pthread_mutex_lock(&file->opening);
+    if (!is_known(file, slot, create, ret_fd))
+        r = open_anew(fs, file, slot, create);
+    pthread_mutex_unlock(&file->opening);
+    if (r == 0)
+        (void) is_known(file, slot, create, ret_fd);
     return r;
 }
 

@@ -42,7 +42,7 @@ void tree_note_read(struct fs *fs, struct inode *inode);
 /* Extended attributes: those of users, of security modules, ACLs; never the record. */
 ssize_t tree_get_xattr(struct fs *fs, struct inode *inode, const char *name, void *value, size_t size);
 int tree_set_xattr(struct fs *fs, struct inode *inode, const char *name, const void *value, size_t size, int flags);
-ssize_t tree_list_xattr(struct fs *fs, struct inode *inode, char *list, size_t size);
+ssize_t tree_list_xattr(struct fs *fs, struct inode *inode, bool is_root, char *list, size_t size);
 int tree_remove_xattr(struct fs *fs, struct inode *inode, const char *name);
 
 #endif

@@ -197,15 +197,15 @@ int tree_remove_xattr(struct fs *fs, struct inode *inode, const char *name)
     return r;
 }
 
-/* Takes the record out of a list of names. */
-static size_t without_record(char *list, size_t len)
+/* Takes out of a list of names what is not the caller's to see: the record, and what only root sees. */
+static size_t without_hidden(char *list, size_t len, bool is_root)
 {
     size_t kept = 0;
 
     for (size_t at = 0; at < len;) {
         size_t n = strlen(list + at) + 1;
 
-        if (strcmp(list + at, RECORD_XATTR) != 0) {
+        if (strcmp(list + at, RECORD_XATTR) != 0 && (is_root || !starts(list + at, "trusted."))) {
             memmove(list + kept, list + at, n);
             kept += n;
         }
@@ -216,7 +216,7 @@ static size_t without_record(char *list, size_t len)
 
 #define MAX_LIST 65536
 
-ssize_t tree_list_xattr(struct fs *fs, struct inode *inode, char *list, size_t size)
+ssize_t tree_list_xattr(struct fs *fs, struct inode *inode, bool is_root, char *list, size_t size)
 {
     cleanup(freep) char *all = malloc(MAX_LIST);
     ssize_t n;
@@ -228,7 +228,7 @@ ssize_t tree_list_xattr(struct fs *fs, struct inode *inode, char *list, size_t s
     inode_close(fs->inodes, inode);
     if (n <= 0)
         return n;
-    n = (ssize_t) without_record(all, (size_t) n);
+    n = (ssize_t) without_hidden(all, (size_t) n, is_root);
     if (size == 0)
         return n;
     if ((size_t) n > size)

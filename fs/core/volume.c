@@ -264,18 +264,19 @@ void volume_free(struct volume *volume)
             disk_close(disk, &disk->lock); /* last: now somebody else may come */
         }
         free(disk->path);
-        free(disk->watch);
+        watch_free(disk->watch);
     }
     stamp_done(&volume->stamp);
     free(volume);
 }
 
-int volume_watch(struct volume *volume)
+int volume_watch(struct volume *volume, uint32_t patience)
 {
     for (uint32_t i = 0; i < volume->n_disks; i++) {
-        volume->disk[i].watch = calloc(1, sizeof(struct watch));
-        if (volume->disk[i].watch == NULL)
-            return -ENOMEM;
+        int r = watch_new((uint64_t) patience * 1000, &volume->disk[i].watch);
+
+        if (r < 0)
+            return r;
     }
     return 0;
 }

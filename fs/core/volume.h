@@ -55,8 +55,9 @@ int volume_format(const struct member member[], uint32_t n, uint32_t home, const
 int volume_open(const struct member member[], uint32_t n, enum volume_flags flags, struct volume **ret_volume,
                 struct volume_error *ret_error);
 
-/* From here on calls to disks that stall are limited in number. */
-int volume_watch(struct volume *volume);
+/* From here on calls to disks that stall are limited in number, and fail when one has not answered for so many seconds;
+ * 0: never. */
+int volume_watch(struct volume *volume, uint32_t patience);
 
 /* Says on all disks that this epoch ended well: everything must have been written. */
 int volume_end_epoch(struct volume *volume);

@@ -6,6 +6,9 @@
 /* So many threads may wait for a stalled disk. */
 #define MAX_STUCK 8
 
+/* ms: who asks again right after a failure shall not wait as long once more. */
+#define MARGIN 500
+
 uint64_t watch_now(void)
 {
     struct timespec now;
@@ -30,6 +33,8 @@ int watch_enter(struct watch *watch)
 {
     uint64_t taken = atomic_load_explicit(&watch->taken, memory_order_relaxed);
 
+    if (taken != 0 && watch->patience > 0 && watch_oldest(watch) + MARGIN > watch->patience)
+        return WATCH_DEAD;
     /* Looking at all clocks is for when many wait. */
     if (__builtin_popcountll(taken) >= MAX_STUCK && watch_oldest(watch) > WATCH_STALL)
         return WATCH_STALLED;
@@ -51,4 +56,47 @@ void watch_leave(struct watch *watch, int seat)
     /* The next one here must not seem to have waited since this one came. */
     atomic_store(&watch->since[seat], UINT64_MAX);
     atomic_fetch_and(&watch->taken, ~(UINT64_C(1) << seat));
+}
+
+int watch_new(uint64_t patience, struct watch **ret_watch)
+{
+    struct watch *watch = calloc(1, sizeof *watch);
+
+    if (watch == NULL)
+        return -ENOMEM;
+    watch->patience = patience;
+    pthread_mutex_init(&watch->space_lock, NULL);
+    *ret_watch = watch;
+    return 0;
+}
+
+void watch_free(struct watch *watch)
+{
+    if (watch == NULL)
+        return;
+    pthread_mutex_destroy(&watch->space_lock);
+    free(watch);
+}
+
+void watch_note_space(struct watch *watch, const struct statvfs *space)
+{
+    if (watch == NULL)
+        return;
+    pthread_mutex_lock(&watch->space_lock);
+    watch->space = *space;
+    watch->space_known = true;
+    pthread_mutex_unlock(&watch->space_lock);
+}
+
+bool watch_last_space(struct watch *watch, struct statvfs *ret_space)
+{
+    bool known;
+
+    if (watch == NULL)
+        return false;
+    pthread_mutex_lock(&watch->space_lock);
+    known = watch->space_known;
+    *ret_space = watch->space;
+    pthread_mutex_unlock(&watch->space_lock);
+    return known;
 }

@@ -10,31 +10,48 @@
 
 #include "layout/base.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
+#include <sys/statvfs.h>
 
 #define WATCH_SEATS   64
 #define WATCH_STALL   2000 /* ms: no answer for so long is none for now */
+#define WATCH_PROMPT  100  /* ms: so long an answer may take where others have time */
 #define WATCH_STALLED (-1) /* instead of a seat */
-#define WATCH_CROWDED (-2) /* no seat, but the disk answers */
+#define WATCH_DEAD    (-2) /* likewise: it has not answered for longer than anybody waits */
+#define WATCH_CROWDED (-3) /* no seat, but the disk answers */
 
 struct watch {
     atomic_uint_least64_t taken; /* a bit for each seat */
     atomic_uint_least64_t since[WATCH_SEATS];
+    uint64_t patience; /* ms that anybody waits; 0: for ever */
+
+    pthread_mutex_t space_lock;
+    bool space_known;     /* space_lock */
+    struct statvfs space; /* space_lock; what the disk last said of its room */
 };
+
+int watch_new(uint64_t patience, struct watch **ret_watch);
+void watch_free(struct watch *watch);
 
 /* Milliseconds on a clock that only goes forward. */
 uint64_t watch_now(void);
 
-/* A seat until watch_leave, or WATCH_STALLED. */
+/* A seat until watch_leave, or one of the above. */
 int watch_enter(struct watch *watch);
 void watch_leave(struct watch *watch, int seat);
 
 /* How long, in ms, the oldest call has been waiting; 0: none does. */
 uint64_t watch_oldest(struct watch *watch);
 
-static inline bool watch_is_stalled(struct watch *watch)
+/* What the disk said of its room, for when it says nothing. */
+void watch_note_space(struct watch *watch, const struct statvfs *space);
+bool watch_last_space(struct watch *watch, struct statvfs *ret_space);
+
+/* Whether the disk is likely to answer at once: for questions that can do without. */
+static inline bool watch_is_prompt(struct watch *watch)
 {
-    return watch != NULL && watch_oldest(watch) > WATCH_STALL;
+    return watch == NULL || watch_oldest(watch) <= WATCH_PROMPT;
 }
 
 #endif

@@ -29,10 +29,44 @@ void handles_free(struct handles *handles)
     if (handles == NULL)
         return;
     for (uint32_t i = 0; i < handles->n; i++)
-        free(handles->slot[i].handle);
+        if (handles->slot[i].handle != NULL)
+            handle_put(handles->slot[i].handle);
     free(handles->slot);
     pthread_rwlock_destroy(&handles->lock);
     free(handles);
+}
+
+void handle_ref(struct handle *handle)
+{
+    atomic_fetch_add(&handle->refs, 1);
+}
+
+void handle_put(struct handle *handle)
+{
+    if (atomic_fetch_sub(&handle->refs, 1) > 1)
+        return;
+    if (handle->file != NULL)
+        file_put(handle->fs, handle->file);
+    disk_close(fs_home(handle->fs), &handle->dir_fd);
+    pthread_mutex_destroy(&handle->dir_lock);
+    inode_unref(handle->fs->inodes, handle->inode);
+    free(handle);
+}
+
+struct handle *handle_new(struct fs *fs, struct inode *inode, int flags)
+{
+    struct handle *handle = calloc(1, sizeof *handle);
+
+    if (handle == NULL)
+        return NULL;
+    handle->fs = fs;
+    handle->inode = inode;
+    handle->flags = flags;
+    handle->dir_fd = -1;
+    atomic_init(&handle->refs, 1);
+    pthread_mutex_init(&handle->dir_lock, NULL);
+    inode_ref(fs->inodes, inode);
+    return handle;
 }
 
 static int grow(struct handles *handles)
@@ -86,11 +120,13 @@ struct handle *handles_get(struct handles *handles, uint64_t number)
     pthread_rwlock_rdlock(&handles->lock);
     slot = find(handles, number);
     handle = slot != NULL ? slot->handle : NULL;
+    if (handle != NULL)
+        handle_ref(handle);
     pthread_rwlock_unlock(&handles->lock);
     return handle;
 }
 
-struct handle *handles_take(struct handles *handles, uint64_t number)
+void handles_drop(struct handles *handles, uint64_t number)
 {
     struct handle *handle = NULL;
     struct slot *slot;
@@ -104,5 +140,6 @@ struct handle *handles_take(struct handles *handles, uint64_t number)
         handles->free = (uint32_t) number;
     }
     pthread_rwlock_unlock(&handles->lock);
-    return handle;
+    if (handle != NULL)
+        handle_put(handle);
 }

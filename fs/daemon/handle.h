@@ -6,6 +6,8 @@
 #include "fs/core/file.h"
 
 struct handle {
+    struct fs *fs;
+    atomic_uint refs; /* the kernel's, and those of requests at work */
     struct inode *inode;
     struct file *file; /* NULL: a directory */
     int flags;         /* of open */
@@ -19,9 +21,18 @@ struct handles;
 int handles_new(struct handles **ret_handles);
 void handles_free(struct handles *handles);
 
-/* Takes the handle over; its number is never 0. */
+/* Takes the handle over, with its reference; its number is never 0. */
 int handles_add(struct handles *handles, struct handle *handle, uint64_t *ret_number);
+
+/* A handle without file or directory yet, with one reference; NULL without memory. */
+struct handle *handle_new(struct fs *fs, struct inode *inode, int flags);
+
+/* With a reference. A request may outlast the kernel's interest in it: a disk took too long. */
 struct handle *handles_get(struct handles *handles, uint64_t number);
-struct handle *handles_take(struct handles *handles, uint64_t number);
+void handle_ref(struct handle *handle);
+void handle_put(struct handle *handle);
+
+/* The kernel lets go of it. */
+void handles_drop(struct handles *handles, uint64_t number);
 
 #endif

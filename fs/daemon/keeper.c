@@ -88,6 +88,7 @@ struct retry {
 
 static void free_request(struct request *request)
 {
+    handle_put(request->handle);
     free(request->data);
     free(request);
 }
@@ -107,6 +108,7 @@ static struct request *copy_of(const struct request *request)
         }
         memcpy(copy->data, request->data, request->size);
     }
+    handle_ref(copy->handle);
     return copy;
 }
 
@@ -172,17 +174,20 @@ void keeper_run(struct keeper *keeper, struct request *request)
 
     request->deadline = keeper->timeout > 0 ? watch_now() + keeper->timeout : UINT64_MAX;
     result = request->act(request);
-    if (!keeper_may_reply())
-        return;
-    if (result == -ETIMEDOUT) {
-        copy = copy_of(request);
-        if (copy != NULL && park(keeper, copy))
-            return;
-        if (copy != NULL)
-            free_request(copy);
-        result = -EIO;
+    if (keeper_may_reply()) {
+        if (result == -ETIMEDOUT) {
+            copy = copy_of(request);
+            if (copy != NULL && park(keeper, copy)) {
+                handle_put(request->handle);
+                return;
+            }
+            if (copy != NULL)
+                free_request(copy);
+            result = -EIO;
+        }
+        request->answer(request, result);
     }
-    request->answer(request, result);
+    handle_put(request->handle);
 }
 
 /* -- life -- */

@@ -20,7 +20,7 @@ struct request {
     ssize_t (*act)(struct request *request); /* does it; -ETIMEDOUT: a disk is stalled */
     void (*answer)(struct request *request, ssize_t result);
     struct fs *fs;
-    struct handle *handle;
+    struct handle *handle; /* with a reference */
     uint64_t off;
     size_t size;
     int mode;
@@ -42,7 +42,7 @@ void keeper_begin(struct keeper *keeper, fuse_req_t req);
 /* Whether this thread may reply to what it serves; if not, that has been done. Ends what keeper_begin began. */
 bool keeper_may_reply(void);
 
-/* Runs a request and answers it, now or later. keeper_begin has been called. */
+/* Runs a request and answers it, now or later; takes its reference on the handle. keeper_begin has been called. */
 void keeper_run(struct keeper *keeper, struct request *request);
 
 #endif

@@ -37,7 +37,7 @@ static int open_fs(struct options *options, struct fs **ret_fs, struct volume_er
     struct fs_options fs_options;
     int r = disks_open(options, &volume, error);
 
-    if (r == 0 && (r = volume_watch(volume)) < 0)
+    if (r == 0 && (r = volume_watch(volume, options->timeout)) < 0)
         volume_free(volume);
     if (r < 0)
         return r;

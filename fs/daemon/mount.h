@@ -31,15 +31,34 @@ static inline void serve(fuse_req_t req)
     keeper_begin(mount_of(req)->keeper, req);
 }
 
-/* The kernel names only inodes that it was told of and has not forgotten. */
-static inline struct inode *inode_of(fuse_req_t req, fuse_ino_t ino)
+/* An inode the kernel names; it names only those it was told of and has not forgotten. Held while the operation works
+ * on it: the kernel may lose interest meanwhile, when a disk takes too long. */
+struct held {
+    struct inodes *inodes;
+    struct inode *inode;
+};
+
+static inline struct held hold(fuse_req_t req, fuse_ino_t ino)
 {
-    return inodes_find(mount_of(req)->fs->inodes, ino);
+    struct inodes *inodes = mount_of(req)->fs->inodes;
+
+    return (struct held){ inodes, inodes_find(inodes, ino) };
 }
 
+static inline void held_done(struct held *held)
+{
+    inode_unref(held->inodes, held->inode);
+}
+
+/* The handle of an open file or directory, with a reference. */
 static inline struct handle *handle_of(fuse_req_t req, const struct fuse_file_info *fi)
 {
     return handles_get(mount_of(req)->handles, fi->fh);
+}
+
+static inline void handle_putp(struct handle **handle)
+{
+    handle_put(*handle);
 }
 
 struct cred cred_of(fuse_req_t req);

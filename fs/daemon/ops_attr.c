@@ -10,8 +10,9 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 {
     serve(req);
 
+    cleanup(held_done) struct held held_ino = hold(req, ino);
     struct stat st;
-    int r = tree_stat(mount_of(req)->fs, inode_of(req, ino), &st);
+    int r = tree_stat(mount_of(req)->fs, held_ino.inode, &st);
 
     (void) fi;
     reply_attr(req, r, &st);
@@ -62,8 +63,9 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to
 {
     serve(req);
 
+    cleanup(held_done) struct held held_ino = hold(req, ino);
     struct mount *mount = mount_of(req);
-    struct inode *inode = inode_of(req, ino);
+    struct inode *inode = held_ino.inode;
     struct stat st;
     int r = set_attr(mount, inode, attr, to_set);
 
@@ -102,40 +104,46 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
 {
     serve(req);
 
+    cleanup(held_done) struct held held_ino = hold(req, ino);
     cleanup(freep) char *value = size > 0 ? malloc(MIN(size, MAX_VALUE)) : NULL;
 
     if (size > 0 && value == NULL)
         reply_status(req, -ENOMEM);
     else
-        reply_value(req, tree_get_xattr(mount_of(req)->fs, inode_of(req, ino), name, value, MIN(size, MAX_VALUE)),
-                    value, size);
+        reply_value(req, tree_get_xattr(mount_of(req)->fs, held_ino.inode, name, value, MIN(size, MAX_VALUE)), value,
+                    size);
 }
 
 static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 {
     serve(req);
 
+    cleanup(held_done) struct held held_ino = hold(req, ino);
     cleanup(freep) char *list = size > 0 ? malloc(MIN(size, MAX_VALUE)) : NULL;
 
     if (size > 0 && list == NULL)
         reply_status(req, -ENOMEM);
     else
-        reply_value(req, tree_list_xattr(mount_of(req)->fs, inode_of(req, ino), list, MIN(size, MAX_VALUE)), list,
-                    size);
+        reply_value(
+            req,
+            tree_list_xattr(mount_of(req)->fs, held_ino.inode, fuse_req_ctx(req)->uid == 0, list, MIN(size, MAX_VALUE)),
+            list, size);
 }
 
 static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags)
 {
     serve(req);
 
-    reply_status(req, tree_set_xattr(mount_of(req)->fs, inode_of(req, ino), name, value, size, flags));
+    cleanup(held_done) struct held held_ino = hold(req, ino);
+    reply_status(req, tree_set_xattr(mount_of(req)->fs, held_ino.inode, name, value, size, flags));
 }
 
 static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
     serve(req);
 
-    reply_status(req, tree_remove_xattr(mount_of(req)->fs, inode_of(req, ino), name));
+    cleanup(held_done) struct held held_ino = hold(req, ino);
+    reply_status(req, tree_remove_xattr(mount_of(req)->fs, held_ino.inode, name));
 }
 
 void ops_add_attr(struct fuse_lowlevel_ops *ops)

@@ -28,24 +28,17 @@ void *request_buffer(void)
 
 int open_file(struct mount *mount, struct inode *inode, struct fuse_file_info *fi)
 {
-    struct handle *handle = calloc(1, sizeof *handle);
+    struct handle *handle = handle_new(mount->fs, inode, fi->flags);
     int r = handle != NULL ? file_get(mount->fs, inode, &handle->file) : -ENOMEM;
 
-    if (r < 0) {
-        free(handle);
-        return r;
-    }
-    if ((fi->flags & O_TRUNC) != 0)
+    if (r == 0 && (fi->flags & O_TRUNC) != 0)
         r = file_truncate(mount->fs, handle->file, 0);
-    handle->inode = inode;
-    handle->flags = fi->flags;
-    handle->seen_errors = file_errors(handle->file);
-    if (r == 0)
+    if (r == 0) {
+        handle->seen_errors = file_errors(handle->file);
         r = handles_add(mount->handles, handle, &fi->fh);
-    if (r < 0) {
-        file_put(mount->fs, handle->file);
-        free(handle);
     }
+    if (r < 0 && handle != NULL)
+        handle_put(handle);
     return r;
 }
 
@@ -53,9 +46,10 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     serve(req);
 
+    cleanup(held_done) struct held held_ino = hold(req, ino);
     struct mount *mount = mount_of(req);
     bool writes = (fi->flags & O_ACCMODE) != O_RDONLY || (fi->flags & O_TRUNC) != 0;
-    int r = writes && mount->fs->read_only ? -EROFS : open_file(mount, inode_of(req, ino), fi);
+    int r = writes && mount->fs->read_only ? -EROFS : open_file(mount, held_ino.inode, fi);
 
     if (r < 0)
         reply_status(req, r);
@@ -132,20 +126,18 @@ static void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     serve(req);
 
+    cleanup(handle_putp) struct handle *handle = handle_of(req, fi);
+
     (void) ino;
-    reply_status(req, file_settle(mount_of(req)->fs, handle_of(req, fi)->file));
+    reply_status(req, file_settle(handle->fs, handle->file));
 }
 
 static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     serve(req);
 
-    struct mount *mount = mount_of(req);
-    struct handle *handle = handles_take(mount->handles, fi->fh);
-
     (void) ino;
-    file_put(mount->fs, handle->file);
-    free(handle);
+    handles_drop(mount_of(req)->handles, fi->fh);
     reply_status(req, 0);
 }
 
@@ -187,19 +179,22 @@ static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, of
 {
     serve(req);
 
+    cleanup(handle_putp) struct handle *handle = handle_of(req, fi);
+
     (void) ino;
-    reply_status(req, file_allocate(mount_of(req)->fs, handle_of(req, fi)->file, mode, (uint64_t) off, (uint64_t) len));
+    reply_status(req, file_allocate(handle->fs, handle->file, mode, (uint64_t) off, (uint64_t) len));
 }
 
 static void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct fuse_file_info *fi)
 {
     serve(req);
 
+    cleanup(handle_putp) struct handle *handle = handle_of(req, fi);
     int64_t at = -EINVAL;
 
     (void) ino;
     if ((whence == SEEK_DATA || whence == SEEK_HOLE) && off >= 0)
-        at = file_seek(mount_of(req)->fs, handle_of(req, fi)->file, (uint64_t) off, whence);
+        at = file_seek(handle->fs, handle->file, (uint64_t) off, whence);
     if (at < 0)
         reply_status(req, (int) at);
     else
@@ -211,7 +206,8 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in, 
 {
     serve(req);
 
-    struct file *in = handle_of(req, fi_in)->file, *out = handle_of(req, fi_out)->file;
+    cleanup(handle_putp) struct handle *in = handle_of(req, fi_in);
+    cleanup(handle_putp) struct handle *out = handle_of(req, fi_out);
     struct fs *fs = mount_of(req)->fs;
     void *buffer = request_buffer();
     size_t copied = 0;
@@ -220,9 +216,9 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in, 
     (void) ino_in, (void) ino_out, (void) flags;
     len = MIN(len, 16 * MAX_REQUEST); /* the rest is asked for again */
     while (n > 0 && copied < len) {
-        n = file_read(fs, in, buffer, MIN(len - copied, MAX_REQUEST), (uint64_t) off_in + copied);
+        n = file_read(fs, in->file, buffer, MIN(len - copied, MAX_REQUEST), (uint64_t) off_in + copied);
         if (n > 0)
-            n = file_write(fs, out, buffer, (size_t) n, (uint64_t) off_out + copied);
+            n = file_write(fs, out->file, buffer, (size_t) n, (uint64_t) off_out + copied);
         if (n > 0)
             copied += (size_t) n;
     }

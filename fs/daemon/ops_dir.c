@@ -10,22 +10,16 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 {
     serve(req);
 
+    cleanup(held_done) struct held held_ino = hold(req, ino);
     struct mount *mount = mount_of(req);
-    struct handle *handle = calloc(1, sizeof *handle);
-    int r = -ENOMEM;
+    struct handle *handle = handle_new(mount->fs, held_ino.inode, fi->flags);
+    int r = handle != NULL ? tree_open_dir(mount->fs, handle->inode, &handle->dir_fd) : -ENOMEM;
 
-    if (handle != NULL) {
-        handle->inode = inode_of(req, ino);
-        handle->dir_fd = -1;
-        pthread_mutex_init(&handle->dir_lock, NULL);
-        r = tree_open_dir(mount->fs, handle->inode, &handle->dir_fd);
-    }
     if (r == 0)
         r = handles_add(mount->handles, handle, &fi->fh);
     if (r < 0) {
         if (handle != NULL)
-            disk_close(fs_home(mount->fs), &handle->dir_fd);
-        free(handle);
+            handle_put(handle);
         reply_status(req, r);
         return;
     }
@@ -36,13 +30,8 @@ static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 {
     serve(req);
 
-    struct mount *mount = mount_of(req);
-    struct handle *handle = handles_take(mount->handles, fi->fh);
-
     (void) ino;
-    disk_close(fs_home(mount->fs), &handle->dir_fd);
-    pthread_mutex_destroy(&handle->dir_lock);
-    free(handle);
+    handles_drop(mount_of(req)->handles, fi->fh);
     reply_status(req, 0);
 }
 
@@ -50,8 +39,10 @@ static void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fus
 {
     serve(req);
 
+    cleanup(handle_putp) struct handle *handle = handle_of(req, fi);
+
     (void) ino, (void) datasync;
-    reply_status(req, disk_call(fs_home(mount_of(req)->fs), sync, handle_of(req, fi)->dir_fd, SYNC_ALL));
+    reply_status(req, disk_call(fs_home(handle->fs), sync, handle->dir_fd, SYNC_ALL));
 }
 
 /* A reply on its way. */
@@ -132,14 +123,15 @@ static int list(struct listing *listing, off_t off)
 
 static void read_dir(fuse_req_t req, size_t size, off_t off, struct fuse_file_info *fi, bool plus)
 {
-    struct listing listing = { .req = req, .handle = handle_of(req, fi), .plus = plus, .size = size };
+    cleanup(handle_putp) struct handle *handle = handle_of(req, fi);
+    struct listing listing = { .req = req, .handle = handle, .plus = plus, .size = size };
     int r = -ENOMEM;
 
     listing.buf = malloc(size);
     if (listing.buf != NULL) {
-        pthread_mutex_lock(&listing.handle->dir_lock);
+        pthread_mutex_lock(&handle->dir_lock);
         r = list(&listing, off);
-        pthread_mutex_unlock(&listing.handle->dir_lock);
+        pthread_mutex_unlock(&handle->dir_lock);
     }
     if (r < 0)
         reply_status(req, r);

@@ -9,8 +9,9 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     serve(req);
 
+    cleanup(held_done) struct held held_parent = hold(req, parent);
     struct fs *fs = mount_of(req)->fs;
-    struct inode *dir = inode_of(req, parent), *inode = NULL;
+    struct inode *dir = held_parent.inode, *inode = NULL;
     struct stat st;
     int r = 0;
 
@@ -29,20 +30,20 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t n)
 {
-    struct inode *inode = inode_of(req, ino);
+    cleanup(held_done) struct held held = hold(req, ino);
 
-    if (inode != NULL && ino != INODE_ROOT)
-        inode_forget(mount_of(req)->fs->inodes, inode, n);
+    if (held.inode != NULL && ino != INODE_ROOT)
+        inode_forget(held.inodes, held.inode, n);
     fuse_reply_none(req);
 }
 
 static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forget)
 {
     for (size_t i = 0; i < count; i++) {
-        struct inode *inode = inode_of(req, forget[i].ino);
+        cleanup(held_done) struct held held = hold(req, forget[i].ino);
 
-        if (inode != NULL && forget[i].ino != INODE_ROOT)
-            inode_forget(mount_of(req)->fs->inodes, inode, forget[i].nlookup);
+        if (held.inode != NULL && forget[i].ino != INODE_ROOT)
+            inode_forget(held.inodes, held.inode, forget[i].nlookup);
     }
     fuse_reply_none(req);
 }
@@ -51,10 +52,11 @@ static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 {
     serve(req);
 
+    cleanup(held_done) struct held held_parent = hold(req, parent);
     struct cred cred = cred_of(req);
     struct inode *inode = NULL;
     struct stat st;
-    int r = tree_mkdir(mount_of(req)->fs, inode_of(req, parent), name, mode, &cred, &inode, &st);
+    int r = tree_mkdir(mount_of(req)->fs, held_parent.inode, name, mode, &cred, &inode, &st);
 
     if (r == -ENOENT) /* the directory itself is gone */
         reply_status(req, r);
@@ -66,10 +68,11 @@ static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 {
     serve(req);
 
+    cleanup(held_done) struct held held_parent = hold(req, parent);
     struct cred cred = cred_of(req);
     struct inode *inode = NULL;
     struct stat st;
-    int r = tree_mknod(mount_of(req)->fs, inode_of(req, parent), name, mode, dev, &cred, &inode, &st);
+    int r = tree_mknod(mount_of(req)->fs, held_parent.inode, name, mode, dev, &cred, &inode, &st);
 
     if (r == -ENOENT)
         reply_status(req, r);
@@ -81,10 +84,11 @@ static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, co
 {
     serve(req);
 
+    cleanup(held_done) struct held held_parent = hold(req, parent);
     struct cred cred = cred_of(req);
     struct inode *inode = NULL;
     struct stat st;
-    int r = tree_symlink(mount_of(req)->fs, inode_of(req, parent), name, target, &cred, &inode, &st);
+    int r = tree_symlink(mount_of(req)->fs, held_parent.inode, name, target, &cred, &inode, &st);
 
     if (r == -ENOENT)
         reply_status(req, r);
@@ -96,10 +100,12 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const cha
 {
     serve(req);
 
+    cleanup(held_done) struct held held_ino = hold(req, ino);
+    cleanup(held_done) struct held held_parent = hold(req, parent);
     struct fs *fs = mount_of(req)->fs;
-    struct inode *inode = inode_of(req, ino);
+    struct inode *inode = held_ino.inode;
     struct stat st;
-    int r = tree_link(fs, inode, inode_of(req, parent), name, &st);
+    int r = tree_link(fs, inode, held_parent.inode, name, &st);
 
     if (r < 0) {
         reply_status(req, r);
@@ -113,11 +119,12 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
 {
     serve(req);
 
+    cleanup(held_done) struct held held_parent = hold(req, parent);
     struct mount *mount = mount_of(req);
     struct cred cred = cred_of(req);
     struct inode *inode;
     struct stat st;
-    int r = tree_create(mount->fs, inode_of(req, parent), name, mode & 07777, &cred, &inode, &st);
+    int r = tree_create(mount->fs, held_parent.inode, name, mode & 07777, &cred, &inode, &st);
 
     if (r < 0) {
         reply_status(req, r);
@@ -136,14 +143,16 @@ static void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     serve(req);
 
-    reply_status(req, tree_unlink(mount_of(req)->fs, inode_of(req, parent), name));
+    cleanup(held_done) struct held held_parent = hold(req, parent);
+    reply_status(req, tree_unlink(mount_of(req)->fs, held_parent.inode, name));
 }
 
 static void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     serve(req);
 
-    reply_status(req, tree_rmdir(mount_of(req)->fs, inode_of(req, parent), name));
+    cleanup(held_done) struct held held_parent = hold(req, parent);
+    reply_status(req, tree_rmdir(mount_of(req)->fs, held_parent.inode, name));
 }
 
 static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent, const char *new_name,
@@ -151,16 +160,18 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_
 {
     serve(req);
 
-    reply_status(
-        req, tree_rename(mount_of(req)->fs, inode_of(req, parent), name, inode_of(req, new_parent), new_name, flags));
+    cleanup(held_done) struct held held_parent = hold(req, parent);
+    cleanup(held_done) struct held held_new_parent = hold(req, new_parent);
+    reply_status(req, tree_rename(mount_of(req)->fs, held_parent.inode, name, held_new_parent.inode, new_name, flags));
 }
 
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 {
     serve(req);
 
+    cleanup(held_done) struct held held_ino = hold(req, ino);
     char target[PATH_MAX + 1];
-    ssize_t n = tree_read_link(mount_of(req)->fs, inode_of(req, ino), target, PATH_MAX);
+    ssize_t n = tree_read_link(mount_of(req)->fs, held_ino.inode, target, PATH_MAX);
 
     if (n < 0) {
         reply_status(req, (int) n);

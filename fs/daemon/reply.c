@@ -122,21 +122,13 @@ static struct open_out open_out(const struct mount *mount, const struct fuse_fil
                                   mount->direct_io ? OPEN_DIRECT_IO | OPEN_PARALLEL_DIRECT_WRITES : OPEN_KEEP_CACHE };
 }
 
-static void drop_handle(struct mount *mount, uint64_t fh)
-{
-    struct handle *handle = handles_take(mount->handles, fh);
-
-    file_put(mount->fs, handle->file);
-    free(handle);
-}
-
 void reply_opened(fuse_req_t req, const struct fuse_file_info *fi)
 {
     struct mount *mount = mount_of(req);
     struct open_out out = open_out(mount, fi);
 
     if (!keeper_may_reply() || fuse_reply_buf(req, (const char *) &out, sizeof out) < 0)
-        drop_handle(mount, fi->fh);
+        handles_drop(mount->handles, fi->fh);
 }
 
 void reply_created(fuse_req_t req, struct inode *inode, const struct stat *st, const struct fuse_file_info *fi)
@@ -151,6 +143,6 @@ void reply_created(fuse_req_t req, struct inode *inode, const struct stat *st, c
     give(mount->fs->inodes, inode);
     if (keeper_may_reply() && fuse_reply_create(req, &entry, &as_told) == 0)
         return;
-    drop_handle(mount, fi->fh);
+    handles_drop(mount->handles, fi->fh);
     inode_forget(mount->fs->inodes, inode, 1);
 }
