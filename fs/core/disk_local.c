@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,9 +33,21 @@ static const char *proc_path(struct proc_path *proc, int dir, const char *path)
     return proc->s;
 }
 
+/* Whoever can write a disk may have put a symlink in the place of a directory. */
+static int open_beneath(int dir, const char *path, int flags, mode_t mode)
+{
+    struct open_how how = { .flags = (unsigned) flags,
+                            .mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? mode : 0,
+                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+
+    return (int) syscall(SYS_openat2, dir, path, &how, sizeof how);
+}
+
 static int local_open(void *ctx, int dir, const char *path, int flags, mode_t mode)
 {
     (void) ctx;
+    if (strchr(path, '/') != NULL)
+        return CHECKED(open_beneath(dir, path, flags | O_NOFOLLOW | O_CLOEXEC, mode));
     if (*path != 0)
         return CHECKED(openat(dir, path, flags | O_NOFOLLOW | O_CLOEXEC, mode));
     /* Again, what an O_PATH descriptor stands for. */
@@ -146,8 +159,22 @@ static int local_rename(void *ctx, int from_dir, const char *from, int to_dir, c
 
 static int local_unlink(void *ctx, int dir, const char *path, int flags)
 {
+    const char *slash = strrchr(path, '/');
+    char parent[256];
+    int fd, r;
+
     (void) ctx;
-    return CHECKED(unlinkat(dir, path, flags));
+    if (slash == NULL)
+        return CHECKED(unlinkat(dir, path, flags));
+    if ((size_t) (slash - path) >= sizeof parent)
+        return -ENAMETOOLONG;
+    snprintf(parent, sizeof parent, "%.*s", (int) (slash - path), path);
+    fd = CHECKED(open_beneath(dir, parent, O_PATH | O_DIRECTORY | O_CLOEXEC, 0));
+    if (fd < 0)
+        return fd;
+    r = CHECKED(unlinkat(fd, slash + 1, flags));
+    close(fd);
+    return r;
 }
 
 static int local_mkdir(void *ctx, int dir, const char *path, mode_t mode)

@@ -45,7 +45,7 @@ struct file {
 int file_get(struct fs *fs, struct inode *inode, struct file **ret_file);
 void file_put(struct fs *fs, struct file *file);
 
-/* Bytes read, fewer only at the end of the file, or the error if there is nothing before it. */
+/* Bytes read, fewer only at the end of the file; or an error, if it is with any of them. */
 ssize_t file_read(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off);
 
 /* Bytes written, fewer when a disk was full or failed behind them, or the error. */

@@ -150,10 +150,8 @@ ssize_t file_read(struct fs *fs, struct file *file, void *buf, size_t len, uint6
         error = error != 0 ? error : e;
     }
     pthread_rwlock_unlock(&file->io);
-    if (r < 0)
-        return r;
-    len = len > 0 ? plan_prefix(&plan) : 0;
-    return len == 0 && error != 0 ? error : (ssize_t) len;
+    /* Fewer bytes than asked for would mean the end of the file. */
+    return r < 0 ? r : error < 0 ? error : (ssize_t) len;
 }
 
 /* -- writing -- */

@@ -115,6 +115,17 @@ int record_decode(const uint8_t *bytes, size_t len, struct record *ret_record)
     return 0;
 }
 
+bool record_guess_id(const uint8_t bytes[static RECORD_SIZE], uint8_t ret_id[static ID_SIZE])
+{
+    static const uint8_t none[ID_SIZE];
+    const uint8_t *id = bytes + sizeof magic + 4 * sizeof(uint16_t);
+
+    if (memcmp(bytes, magic, sizeof magic) != 0 || memcmp(id, none, ID_SIZE) == 0)
+        return false;
+    memcpy(ret_id, id, ID_SIZE);
+    return true;
+}
+
 void hex_print(const uint8_t *bytes, size_t n, char *ret_text)
 {
     static const char digit[] = "0123456789abcdef";

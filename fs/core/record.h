@@ -77,6 +77,9 @@ void record_encode(const struct record *record, uint8_t bytes[static RECORD_SIZE
 /* -EUCLEAN for anything that is not, bit for bit, what record_encode wrote. */
 int record_decode(const uint8_t *bytes, size_t len, struct record *ret_record);
 
+/* The id that 256 bytes show which are no valid record, but were one; false when they do not look like it. */
+bool record_guess_id(const uint8_t bytes[static RECORD_SIZE], uint8_t ret_id[static ID_SIZE]);
+
 /* Lower-case hexadecimal digits of n bytes, and back; -EINVAL. */
 void hex_print(const uint8_t *bytes, size_t n, char *ret_text);
 int hex_parse(const char *text, size_t n, uint8_t *ret_bytes);

@@ -77,22 +77,33 @@ static int open_root(const struct member *member, struct disk *disk, struct volu
             "%s/.fallsfs is open to other users (mode %03o), who could read all files: chmod 700 it, and check "
             "who had access",
             member->path, (unsigned) st.st_mode & 0777);
+    if (member->ops == &disk_local_ops && st.st_uid != geteuid())
+        return volume_fail(
+            error, -EPERM,
+            "%s/.fallsfs belongs to user %u, who could read and change all files: mount as that user, or "
+            "chown it after checking who had access",
+            member->path, (unsigned) st.st_uid);
     disk->dev = st.st_dev;
     return 0;
 }
 
 static int take_lock(const char *path, struct disk *disk, enum volume_flags flags, struct volume_error *error)
 {
+    struct stat st;
     int r;
 
     if ((flags & VOLUME_PEEK) != 0)
         return 0;
-    disk->lock = disk_call(disk, open, disk->root, "lock", O_RDWR, 0);
+    disk->lock = disk_call(disk, open, disk->root, "lock", O_RDWR | O_NONBLOCK, 0);
     if (disk->lock == -EROFS && (flags & VOLUME_READ_ONLY) != 0)
         return 0; /* nobody else can write there either */
     if (disk->lock < 0)
         return volume_fail(error, disk->lock, "cannot open %s/.fallsfs/lock: %s", path, strerror(-disk->lock));
-    r = disk_call(disk, lock, disk->lock);
+    r = disk_call(disk, stat, disk->lock, "", &st);
+    if (r == 0 && !S_ISREG(st.st_mode))
+        return volume_fail(error, -EUCLEAN, "%s/.fallsfs/lock is no regular file: somebody put it there", path);
+    if (r == 0)
+        r = disk_call(disk, lock, disk->lock);
     if (r == -EAGAIN)
         return volume_fail(
             error, -EBUSY,

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: MIT
 # kill -9 of the daemon while processes write, many times; then everything is removed, and nothing may be left on the
 # disks: kill.sh FALLSFS FALLSCTL CLIENT
+# shellcheck disable=SC2317  # functions are called by ok and not
 source "$(dirname "$0")/common.sh"
 client=$3
 
-cycles=500
-[ -z "${FALLSFS_FULL:-}" ] || cycles=20000
+# FALLSFS_CASES counts cases that cost microseconds.
+cycles=${FALLSFS_MOUNT_CASES:-$([ -n "${FALLSFS_FULL:-}" ] && echo 20000 || echo 500)}
 
 make_volume 3
-ok "kill -9 $cycles times" "$client" "$cycles" "$fallsfs" "$mnt" "${disks[@]}"
+ok "kill -9 $cycles times" env FALLSFS_CASES="$cycles" "$client" "$fallsfs" "$mnt" "${disks[@]}"
 cp "$work/out" "$log"
 check_log
 start

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Random operations, on the mount and on a plain directory side by side.
  *
- *     ops_equal run MOUNT PLAIN CASES PROCESSES     cases from the environment (see rng.h), some are left there
+ *     ops_equal run MOUNT PLAIN PROCESSES           cases from the environment (see rng.h), some are left there
  *     ops_equal share MOUNT PLAIN PROCESSES         one file, each process in regions of its own
  *     ops_equal check MOUNT PLAIN                   what is there now is the same, as after a remount */
 #include "test/mount/ops_equal.h"
@@ -210,12 +210,12 @@ static bool run_case(const char *top[2], uint64_t seed, struct rng rng)
     return true;
 }
 
-static int run_shard(const char *top[2], uint64_t cases, uint64_t shard, uint64_t n_shards)
+static int run_shard(const char *top[2], uint64_t shard, uint64_t n_shards)
 {
     bool all = getenv("FALLSFS_GO_ON") != NULL; /* do not end at the first that fails */
     int status = 0;
 
-    for (struct rng rng = rng_shard_from_env(cases, shard, n_shards); (status == 0 || all) && rng_next(&rng);)
+    for (struct rng rng = rng_shard_from_env(100, shard, n_shards); (status == 0 || all) && rng_next(&rng);)
         if (!run_case(top, rng.seed, rng))
             status = 1;
     fflush(stdout);
@@ -245,14 +245,13 @@ static int in_processes(unsigned n, int (*run)(void *arg, unsigned i, unsigned n
 
 struct request {
     const char *top[2];
-    uint64_t cases;
 };
 
 static int run_one(void *arg, unsigned i, unsigned n)
 {
     struct request *request = arg;
 
-    return run_shard(request->top, request->cases, i, n);
+    return run_shard(request->top, i, n);
 }
 
 #define REGION 1009 /* bytes; odd, so that they share pages and stripes */
@@ -307,15 +306,12 @@ int main(int argc, char **argv)
 {
     struct request request = { .top = { argc > 3 ? argv[2] : "", argc > 3 ? argv[3] : "" } };
 
-    if (argc == 6 && strcmp(argv[1], "run") == 0) {
-        request.cases = strtoull(argv[4], NULL, 10);
-        return in_processes((unsigned) strtoul(argv[5], NULL, 10), run_one, &request);
-    }
+    if (argc == 5 && strcmp(argv[1], "run") == 0)
+        return in_processes((unsigned) strtoul(argv[4], NULL, 10), run_one, &request);
     if (argc == 5 && strcmp(argv[1], "share") == 0)
         return in_processes((unsigned) strtoul(argv[4], NULL, 10), share_one, &request) != 0 || check(request.top) != 0;
     if (argc == 4 && strcmp(argv[1], "check") == 0)
         return check(request.top);
-    fprintf(stderr, "usage: %s run MOUNT PLAIN CASES PROCESSES | share MOUNT PLAIN PROCESSES | check MOUNT PLAIN\n",
-            argv[0]);
+    fprintf(stderr, "usage: %s run MOUNT PLAIN PROCESSES | share MOUNT PLAIN PROCESSES | check MOUNT PLAIN\n", argv[0]);
     return 2;
 }
