@@ -133,9 +133,40 @@ static void free_file(struct fs *fs, struct file *file)
     free(file);
 }
 
-static int load(struct fs *fs, struct inode *inode, struct file **ret_file)
+static int with_layout(struct fs *fs, struct inode *inode, const struct record *record, struct file **ret_file)
 {
     struct file_layout *layout;
+    int r = layouts_get(fs->layouts, record->layout, &layout);
+
+    if (r < 0)
+        return r;
+    *ret_file = new_file(inode, layout, record);
+    if (*ret_file == NULL)
+        layouts_put(fs->layouts, layout);
+    return *ret_file != NULL ? 0 : -ENOMEM;
+}
+
+/* What must be there, by the record alone. */
+static void expect(const struct fs *fs, struct file *file)
+{
+    const struct record *record = &file->stored;
+
+    if (record->epoch <= fs->volume->unclean) {
+        file->strict = record->durable_size;
+        file->strict_bits = record->durable;
+        return;
+    }
+    file->strict = record->size;
+    file->strict_bits = record->bits;
+    if (record->epoch < fs->volume->epoch)
+        file->record.dirty = (struct record_bits){ 0 }; /* its mount ended with everything synced */
+    for (uint32_t slot = 0; slot < file->n_slots; slot++)
+        if (!bits_has(&record->bits, slot))
+            file->sub[slot] = (struct subfile){ .fd = -1, .absent = true };
+}
+
+static int load(struct fs *fs, struct inode *inode, struct file **ret_file)
+{
     struct record record;
     struct file *file;
     int fd, r = inode_open(fs->inodes, inode, &fd);
@@ -145,26 +176,10 @@ static int load(struct fs *fs, struct inode *inode, struct file **ret_file)
     r = file_read_record(fs, fd, "", &record);
     inode_close(fs->inodes, inode);
     if (r == 0)
-        r = layouts_get(fs->layouts, record.layout, &layout);
+        r = with_layout(fs, inode, &record, &file);
     if (r < 0)
         return r;
-    file = new_file(inode, layout, &record);
-    if (file == NULL) {
-        layouts_put(fs->layouts, layout);
-        return -ENOMEM;
-    }
-    if (record.epoch <= fs->volume->unclean) {
-        file->strict = record.durable_size;
-        file->strict_bits = record.durable;
-    } else {
-        file->strict = record.size;
-        file->strict_bits = record.bits;
-        if (record.epoch < fs->volume->epoch)
-            file->record.dirty = (struct record_bits){ 0 }; /* its mount ended with everything synced */
-        for (uint32_t slot = 0; slot < file->n_slots; slot++)
-            if (!bits_has(&record.bits, slot))
-                file->sub[slot] = (struct subfile){ .fd = -1, .absent = true };
-    }
+    expect(fs, file);
     r = recover(fs, file);
     if (r < 0) {
         free_file(fs, file);
@@ -176,6 +191,23 @@ static int load(struct fs *fs, struct inode *inode, struct file **ret_file)
     }
     *ret_file = file;
     return 0;
+}
+
+int file_get_made(struct fs *fs, struct inode *inode, const struct record *record, struct file **ret_file)
+{
+    int r = 0;
+
+    inode_ref(fs->inodes, inode);
+    pthread_mutex_lock(&inode->lock);
+    if (inode->file == NULL && (r = with_layout(fs, inode, record, &inode->file)) == 0)
+        expect(fs, inode->file);
+    if (r == 0)
+        inode->file->n_users++;
+    *ret_file = inode->file;
+    pthread_mutex_unlock(&inode->lock);
+    if (r < 0)
+        inode_unref(fs->inodes, inode);
+    return r;
 }
 
 int file_get(struct fs *fs, struct inode *inode, struct file **ret_file)

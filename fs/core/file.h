@@ -45,6 +45,9 @@ struct file {
 int file_get(struct fs *fs, struct inode *inode, struct file **ret_file);
 void file_put(struct fs *fs, struct file *file);
 
+/* The same for a file that was just made with this record. */
+int file_get_made(struct fs *fs, struct inode *inode, const struct record *record, struct file **ret_file);
+
 /* Bytes read, fewer only at the end of the file; or an error, if it is with any of them. */
 ssize_t file_read(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off);
 

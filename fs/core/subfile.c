@@ -65,9 +65,7 @@ static int open_anew(struct fs *fs, struct file *file, uint32_t slot, bool creat
     if (r < 0)
         return r;
     object_path(fs->volume, file->record.id, file->record.gen, slot, file->layout, path);
-    fd = open_path(fs, disk, path, false);
-    if (fd == -ENOENT && create)
-        fd = open_path(fs, disk, path, true);
+    fd = open_path(fs, disk, path, create);
     if (fd == -ENOENT)
         return publish(file, slot, -1, 0);
     r = fd < 0 ? fd : check(disk, fd, &len);

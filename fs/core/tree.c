@@ -230,7 +230,7 @@ static int create_in_tmp(struct fs *fs, int dir, const char *name, mode_t mode, 
 }
 
 int tree_create(struct fs *fs, struct inode *parent, const char *name, mode_t mode, const struct cred *cred,
-                struct inode **ret_inode, struct stat *ret_stat)
+                struct inode **ret_inode, struct stat *ret_stat, struct file **ret_file)
 {
     const struct disk *home = fs_home(fs);
     struct record record;
@@ -255,7 +255,10 @@ int tree_create(struct fs *fs, struct inode *parent, const char *name, mode_t mo
     show(&record, ret_stat);
     inode_adopt_fd(fs->inodes, *ret_inode, fd);
     inode_name_is_new(fs->inodes, *ret_inode);
-    return 0;
+    r = ret_file != NULL ? file_get_made(fs, *ret_inode, &record, ret_file) : 0;
+    if (r < 0)
+        inode_unref(fs->inodes, *ret_inode);
+    return r;
 }
 
 /* What mkdir, mknod and symlink differ in. */
@@ -312,7 +315,7 @@ int tree_mknod(struct fs *fs, struct inode *parent, const char *name, mode_t mod
     struct making what = { .mode = mode, .dev = dev };
 
     if (S_ISREG(mode) || (mode & S_IFMT) == 0)
-        return tree_create(fs, parent, name, mode & 07777, cred, ret_inode, ret_stat);
+        return tree_create(fs, parent, name, mode & 07777, cred, ret_inode, ret_stat, NULL);
     return make_as(fs, parent, name, &what, cred, ret_inode, ret_stat);
 }
 

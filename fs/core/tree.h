@@ -11,8 +11,10 @@ int tree_stat(struct fs *fs, struct inode *inode, struct stat *ret_stat);
 
 /* All that hand out an inode hand out a reference. */
 int tree_lookup(struct fs *fs, struct inode *parent, const char *name, struct inode **ret_inode, struct stat *ret_stat);
+
+/* A regular file; with ret_file also opened, as file_get does. */
 int tree_create(struct fs *fs, struct inode *parent, const char *name, mode_t mode, const struct cred *cred,
-                struct inode **ret_inode, struct stat *ret_stat);
+                struct inode **ret_inode, struct stat *ret_stat, struct file **ret_file);
 int tree_mkdir(struct fs *fs, struct inode *parent, const char *name, mode_t mode, const struct cred *cred,
                struct inode **ret_inode, struct stat *ret_stat);
 int tree_mknod(struct fs *fs, struct inode *parent, const char *name, mode_t mode, dev_t dev, const struct cred *cred,

@@ -53,12 +53,17 @@ void handle_put(struct handle *handle)
     free(handle);
 }
 
-struct handle *handle_new(struct fs *fs, struct inode *inode, int flags)
+struct handle *handle_new(struct fs *fs, struct inode *inode, struct file *file, int flags)
 {
     struct handle *handle = calloc(1, sizeof *handle);
 
-    if (handle == NULL)
+    if (handle == NULL) {
+        if (file != NULL)
+            file_put(fs, file);
         return NULL;
+    }
+    handle->file = file;
+    handle->seen_errors = file != NULL ? file_errors(file) : 0;
     handle->fs = fs;
     handle->inode = inode;
     handle->flags = flags;

@@ -24,8 +24,8 @@ void handles_free(struct handles *handles);
 /* Takes the handle over, with its reference; its number is never 0. */
 int handles_add(struct handles *handles, struct handle *handle, uint64_t *ret_number);
 
-/* A handle without file or directory yet, with one reference; NULL without memory. */
-struct handle *handle_new(struct fs *fs, struct inode *inode, int flags);
+/* With one reference; takes the file over, which is NULL for a directory. NULL without memory. */
+struct handle *handle_new(struct fs *fs, struct inode *inode, struct file *file, int flags);
 
 /* With a reference. A request may outlast the kernel's interest in it: a disk took too long. */
 struct handle *handles_get(struct handles *handles, uint64_t number);

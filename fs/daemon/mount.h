@@ -81,8 +81,8 @@ void reply_opened(fuse_req_t req, const struct fuse_file_info *fi);
 /* An entry as the kernel takes it. */
 struct fuse_entry_param entry_of(const struct mount *mount, const struct inode *inode, const struct stat *st);
 
-/* A handle for the inode, which must be a regular file. */
-int open_file(struct mount *mount, struct inode *inode, struct fuse_file_info *fi);
+/* A handle for a file, which it takes over. */
+int open_file(struct mount *mount, struct inode *inode, struct file *file, struct fuse_file_info *fi);
 
 /* Per thread, aligned, MAX_REQUEST long; NULL without memory. */
 void *request_buffer(void);

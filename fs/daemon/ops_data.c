@@ -26,18 +26,15 @@ void *request_buffer(void)
     return buffer;
 }
 
-int open_file(struct mount *mount, struct inode *inode, struct fuse_file_info *fi)
+int open_file(struct mount *mount, struct inode *inode, struct file *file, struct fuse_file_info *fi)
 {
-    struct handle *handle = handle_new(mount->fs, inode, fi->flags);
-    int r = handle != NULL ? file_get(mount->fs, inode, &handle->file) : -ENOMEM;
+    struct handle *handle = handle_new(mount->fs, inode, file, fi->flags);
+    int r;
 
-    if (r == 0 && (fi->flags & O_TRUNC) != 0)
-        r = file_truncate(mount->fs, handle->file, 0);
-    if (r == 0) {
-        handle->seen_errors = file_errors(handle->file);
-        r = handles_add(mount->handles, handle, &fi->fh);
-    }
-    if (r < 0 && handle != NULL)
+    if (handle == NULL)
+        return -ENOMEM;
+    r = handles_add(mount->handles, handle, &fi->fh);
+    if (r < 0)
         handle_put(handle);
     return r;
 }
@@ -49,7 +46,11 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     cleanup(held_done) struct held held_ino = hold(req, ino);
     struct mount *mount = mount_of(req);
     bool writes = (fi->flags & O_ACCMODE) != O_RDONLY || (fi->flags & O_TRUNC) != 0;
-    int r = writes && mount->fs->read_only ? -EROFS : open_file(mount, held_ino.inode, fi);
+    struct file *file;
+    int r = writes && mount->fs->read_only ? -EROFS : file_get(mount->fs, held_ino.inode, &file);
+
+    if (r == 0)
+        r = open_file(mount, held_ino.inode, file, fi);
 
     if (r < 0)
         reply_status(req, r);

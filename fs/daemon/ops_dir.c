@@ -12,7 +12,7 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 
     cleanup(held_done) struct held held_ino = hold(req, ino);
     struct mount *mount = mount_of(req);
-    struct handle *handle = handle_new(mount->fs, held_ino.inode, fi->flags);
+    struct handle *handle = handle_new(mount->fs, held_ino.inode, NULL, fi->flags);
     int r = handle != NULL ? tree_open_dir(mount->fs, handle->inode, &handle->dir_fd) : -ENOMEM;
 
     if (r == 0)

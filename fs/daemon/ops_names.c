@@ -123,14 +123,15 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
     struct mount *mount = mount_of(req);
     struct cred cred = cred_of(req);
     struct inode *inode;
+    struct file *file;
     struct stat st;
-    int r = tree_create(mount->fs, held_parent.inode, name, mode & 07777, &cred, &inode, &st);
+    int r = tree_create(mount->fs, held_parent.inode, name, mode & 07777, &cred, &inode, &st, &file);
 
     if (r < 0) {
         reply_status(req, r);
         return;
     }
-    r = open_file(mount, inode, fi);
+    r = open_file(mount, inode, file, fi);
     if (r < 0) {
         inode_unref(mount->fs->inodes, inode);
         reply_status(req, r);

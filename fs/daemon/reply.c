@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/daemon/mount.h"
 
-#include <string.h>
+#include <fcntl.h>
 
 /* The kernel's own forms of replies; fuse_lowlevel has no field for flags newer than itself. */
 #define OPEN_DIRECT_IO              (UINT32_C(1) << 0)
 #define OPEN_KEEP_CACHE             (UINT32_C(1) << 1)
+#define OPEN_NO_FLUSH               (UINT32_C(1) << 5)
 #define OPEN_PARALLEL_DIRECT_WRITES (UINT32_C(1) << 6)
 
 struct open_out {
@@ -115,11 +116,14 @@ void reply_attr(fuse_req_t req, int r, const struct stat *st)
         fuse_reply_attr(req, st, mount_of(req)->timeout);
 }
 
+/* Closing what was only read has nothing to tell us. */
 static struct open_out open_out(const struct mount *mount, const struct fuse_file_info *fi)
 {
-    return (struct open_out){ .fh = fi->fh,
-                              .open_flags =
-                                  mount->direct_io ? OPEN_DIRECT_IO | OPEN_PARALLEL_DIRECT_WRITES : OPEN_KEEP_CACHE };
+    uint32_t flags = mount->direct_io ? OPEN_DIRECT_IO | OPEN_PARALLEL_DIRECT_WRITES : OPEN_KEEP_CACHE;
+
+    if ((fi->flags & O_ACCMODE) == O_RDONLY)
+        flags |= OPEN_NO_FLUSH;
+    return (struct open_out){ .fh = fi->fh, .open_flags = flags };
 }
 
 void reply_opened(fuse_req_t req, const struct fuse_file_info *fi)

@@ -401,7 +401,7 @@ static void do_create(struct world *world, int name)
     settle_file(model);
     next_state(world)->file[name] = world->n_files;
     note(world, "create %d as file %d\n", name, world->n_files);
-    r = tree_create(world->fs, parent_of(world, name), name_of[name], 0644, &nobody_special, &inode, &st);
+    r = tree_create(world->fs, parent_of(world, name), name_of[name], 0644, &nobody_special, &inode, &st, NULL);
     world->n_files++;
     if (inode != NULL) {
         model->ino = inode->ino;
