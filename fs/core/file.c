@@ -96,8 +96,10 @@ static int recover(struct fs *fs, struct file *file)
         r = file_finish_cut(fs, file);
     if (r == 0 && unclean)
         r = file_pad(fs, file);
-    if (r == 0 && unclean)
+    if (r == 0 && unclean) {
+        file->record.padded = true;
         r = file_store(fs, file);
+    }
     return r;
 }
 
@@ -151,13 +153,15 @@ static void expect(const struct fs *fs, struct file *file)
 {
     const struct record *record = &file->stored;
 
-    if (record->epoch <= fs->volume->unclean) {
+    if (record->epoch <= fs->volume->unclean || !record->padded) {
         file->strict = record->durable_size;
         file->strict_bits = record->durable;
-        return;
+    } else {
+        file->strict = record->size;
+        file->strict_bits = record->bits;
     }
-    file->strict = record->size;
-    file->strict_bits = record->bits;
+    if (record->epoch <= fs->volume->unclean)
+        return;
     if (record->epoch < fs->volume->epoch)
         file->record.dirty = (struct record_bits){ 0 }; /* its mount ended with everything synced */
     for (uint32_t slot = 0; slot < file->n_slots; slot++)
@@ -338,8 +342,10 @@ int file_settle(struct fs *fs, struct file *file)
     int r;
 
     pthread_mutex_lock(&file->meta);
-    if (file->times_dirty)
+    if (file->times_dirty) {
         file->record.blocks = count_blocks(fs, file);
+        file->record.padded = file_is_padded(file);
+    }
     r = file_store(fs, file);
     if (r == 0)
         r = store_times(fs, file);

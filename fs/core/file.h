@@ -85,6 +85,9 @@ void file_touch(struct file *file);
 /* Stores the record as it is now, if it differs from what the stub has. meta is held. */
 int file_store(struct fs *fs, struct file *file);
 
+/* Whether existing subfiles are as long as the size demands. meta is held. */
+bool file_is_padded(const struct file *file);
+
 /* Makes existing subfiles as long as the size demands. io is held exclusively. */
 int file_pad(struct fs *fs, struct file *file);
 
@@ -93,6 +96,9 @@ int file_pad_if_needed(struct fs *fs, struct file *file);
 
 /* Cuts off what subfiles have behind the end of the file. io is held exclusively. */
 int file_cut_tails(struct fs *fs, struct file *file);
+
+/* That failed: it must be done before the file grows. */
+void file_must_cut(struct file *file);
 
 /* The same for a file whose record says that it is being cut; afterwards it says so no more. */
 int file_finish_cut(struct fs *fs, struct file *file);

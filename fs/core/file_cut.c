@@ -115,6 +115,13 @@ int file_cut_tails(struct fs *fs, struct file *file)
     return r;
 }
 
+void file_must_cut(struct file *file)
+{
+    pthread_mutex_lock(&file->meta);
+    file->record.state = RECORD_TRUNC;
+    pthread_mutex_unlock(&file->meta);
+}
+
 /* The record may say that it is done only when no crash can undo it: lengths tell how long a file is. */
 int file_finish_cut(struct fs *fs, struct file *file)
 {
@@ -254,7 +261,8 @@ int file_allocate(struct fs *fs, struct file *file, int mode, uint64_t off, uint
         file_touch(file);
         pthread_mutex_unlock(&file->meta);
     } else {
-        (void) file_cut_tails(fs, file);
+        if (file_cut_tails(fs, file) < 0)
+            file_must_cut(file);
     }
     pthread_rwlock_unlock(&file->io);
     return r < 0 ? r : file_settle(fs, file);

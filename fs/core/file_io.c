@@ -177,15 +177,13 @@ static void note_written(struct file *file, const struct plan *plan, uint64_t le
 }
 
 /* A write that stopped early may have left bytes behind the end of the file on other disks. They go, or they would show
- * up when the file grows. */
-static int cut_tails(struct fs *fs, struct file *file)
+ * up when the file grows: if they cannot go now, before anything else is written. */
+static void cut_tails(struct fs *fs, struct file *file)
 {
-    int r;
-
     pthread_rwlock_wrlock(&file->io);
-    r = file_cut_tails(fs, file);
+    if (file_cut_tails(fs, file) < 0)
+        file_must_cut(file);
     pthread_rwlock_unlock(&file->io);
-    return r;
 }
 
 static int first_error(const struct plan *plan)
@@ -232,9 +230,8 @@ static ssize_t write_once(struct fs *fs, struct file *file, const void *buf, siz
     }
     pthread_rwlock_unlock(&file->io);
     if (r == 0 && written < len) {
-        r = cut_tails(fs, file);
-        if (r == 0)
-            r = first_error(&plan);
+        cut_tails(fs, file);
+        r = first_error(&plan);
     }
     return written > 0 ? (ssize_t) written : r;
 }

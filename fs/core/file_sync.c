@@ -17,6 +17,14 @@ static bool may_be_short(const struct file *file, uint32_t slot)
     return file->sub[slot].len == SUBFILE_LEN_UNKNOWN ? file_must_have(file, slot) < want : file->sub[slot].len < want;
 }
 
+bool file_is_padded(const struct file *file)
+{
+    for (uint32_t slot = 0; slot < file->n_slots; slot++)
+        if (may_be_short(file, slot))
+            return false;
+    return true;
+}
+
 int file_pad(struct fs *fs, struct file *file)
 {
     int r = 0;
@@ -44,14 +52,13 @@ int file_pad(struct fs *fs, struct file *file)
 
 int file_pad_if_needed(struct fs *fs, struct file *file)
 {
-    bool needed = false;
+    bool padded;
     int r;
 
     pthread_mutex_lock(&file->meta);
-    for (uint32_t slot = 0; !needed && slot < file->n_slots; slot++)
-        needed = may_be_short(file, slot);
+    padded = file->record.padded = file_is_padded(file);
     pthread_mutex_unlock(&file->meta);
-    if (!needed)
+    if (padded)
         return 0;
     r = file_settle(fs, file);
     if (r == 0)
@@ -60,6 +67,9 @@ int file_pad_if_needed(struct fs *fs, struct file *file)
         return r;
     pthread_rwlock_wrlock(&file->io);
     r = file_pad(fs, file);
+    pthread_mutex_lock(&file->meta);
+    file->record.padded = r == 0;
+    pthread_mutex_unlock(&file->meta);
     pthread_rwlock_unlock(&file->io);
     return r;
 }

@@ -59,7 +59,8 @@ void record_encode(const struct record *record, uint8_t bytes[static RECORD_SIZE
     memset(bytes, 0, RECORD_SIZE);
     put_bytes(&c, magic, sizeof magic);
     put(&c, RECORD_VERSION, 2);
-    put(&c, record->state, 2);
+    put(&c, record->state, 1);
+    put(&c, record->padded, 1);
     put(&c, record->rotate, 2);
     put(&c, record->hidden_mode, 2);
     put_bytes(&c, record->id, ID_SIZE);
@@ -83,12 +84,13 @@ int record_decode(const uint8_t *bytes, size_t len, struct record *ret_record)
 {
     const uint8_t *at = bytes + sizeof magic, *sum = bytes + BODY;
     uint8_t again[RECORD_SIZE];
-    struct record record;
+    struct record record = { 0 };
 
     if (len != RECORD_SIZE || memcmp(bytes, magic, sizeof magic) != 0 || get(&sum, 8) != XXH3_64bits(bytes, BODY) ||
         get(&at, 2) != RECORD_VERSION)
         return -EUCLEAN;
-    record.state = (enum record_state) get(&at, 2);
+    record.state = (enum record_state) get(&at, 1);
+    record.padded = get(&at, 1) != 0;
     record.rotate = (uint16_t) get(&at, 2);
     record.hidden_mode = (uint16_t) get(&at, 2);
     get_bytes(&at, record.id, ID_SIZE);

@@ -377,15 +377,11 @@ static struct world_names *next_state(struct world *world)
     return &world->state[world->n_states++];
 }
 
-/* The operation failed: there is no such state, unless that is not certain. */
+/* An operation fails only when a disk does; then it may have happened or not. */
 static void unless_failed(struct world *world, int r, const char *what)
 {
-    if (r == 0 || world->sim->down)
-        return;
-    if (!world->faulty)
+    if (r < 0 && !world->sim->down && !world->faulty)
         wrong(world, "%s: %s", what, strerror(-r));
-    else
-        world->n_states--;
 }
 
 static void do_create(struct world *world, int name)
@@ -406,9 +402,8 @@ static void do_create(struct world *world, int name)
     if (inode != NULL) {
         model->ino = inode->ino;
         inode_unref(world->fs->inodes, inode);
-    } else if (world->sim->down) {
-        /* It may be there, under a number nobody heard of. */
-        model->ino = UNKNOWN_INO;
+    } else {
+        model->ino = UNKNOWN_INO; /* it may be there, under a number nobody heard of */
     }
     unless_failed(world, r, "create");
 }

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* Random programs on simulated disks one call of which fails, once or from then on. What the program did before is
+ * there; what failed did happen or did not; everything can be read and goes on as soon as the disk is well. */
+#include "test/core/world.h"
+
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <string.h>
+
+#define STEPS 16
+
+static const struct {
+    unsigned n_disks;
+    const char *layout;
+} shapes[] = {
+    { 1, "one" }, { 2, "stripe(64)" }, { 3, "stripe(7)" }, { 3, "stripe(128) disp 100" }, { 4, "var(10,200,30)" },
+};
+
+static const int errors[] = { EIO, ENOSPC, EROFS, ENOMEM, EDQUOT, 0 };
+
+struct fault {
+    uint64_t at;
+    int error, disk;
+    bool persistent;
+};
+
+/* After a step that met the fault the disk is well again, and all is looked at. */
+static void run_steps(struct world *world, struct rng *rng)
+{
+    bool met = false;
+
+    for (int i = 0; i < STEPS && world->why[0] == 0; i++) {
+        uint64_t before = world->sim->n_failed;
+
+        world_step(world, rng);
+        if (met || world->sim->n_failed == before)
+            continue;
+        met = true;
+        sim_heal(world->sim);
+        world->faulty = false;
+        if (world->why[0] == 0)
+            world_check(world);
+    }
+}
+
+static uint64_t run_program(struct world *world, uint64_t seed, const struct fault *fault)
+{
+    struct rng rng = rng_from_seed(seed);
+    size_t shape = rng_below(&rng, ARRAY_SIZE(shapes));
+    uint64_t n_calls;
+
+    if (world_init(world, shapes[shape].n_disks, shapes[shape].layout, seed) < 0 || world_mount(world) < 0)
+        return 0;
+    n_calls = world->sim->calls;
+    if (fault != NULL) {
+        world->faulty = true;
+        sim_fail(world->sim, n_calls + fault->at, fault->error, fault->persistent,
+                 fault->disk % (int) (world->n_disks + 1) - 1);
+    }
+    run_steps(world, &rng);
+    n_calls = world->sim->calls - n_calls;
+    sim_heal(world->sim);
+    world->faulty = false;
+    if (world->why[0] == 0)
+        world_check(world);
+    if (world->why[0] == 0)
+        world_unmount(world);
+    if (world->why[0] == 0 && world_mount(world) == 0)
+        world_check(world);
+    world_abandon(world);
+    return n_calls;
+}
+
+static void fail_once(uint64_t seed, const struct fault *fault)
+{
+    static struct world world;
+
+    (void) run_program(&world, seed, fault);
+    cr_assert(world.why[0] == 0, RNG_SEED ", call %" PRIu64 " gives %s%s on disk %d (%s): %s\n%s", seed, fault->at,
+              fault->error != 0 ? strerror(fault->error) : "half", fault->persistent ? " for ever" : "",
+              fault->disk % (int) (world.n_disks + 1) - 1, world.layout, world.why, world.program);
+    world_done(&world);
+}
+
+#define SHARDS 4
+
+ParameterizedTestParameters(fault, nothing_else_is_lost)
+{
+    static uint64_t shard[SHARDS] = { 0, 1, 2, 3 };
+
+    return cr_make_param_array(uint64_t, shard, SHARDS);
+}
+
+ParameterizedTest(uint64_t *shard, fault, nothing_else_is_lost)
+{
+    for (struct rng rng = rng_shard_from_env(3000, *shard, SHARDS); rng_next(&rng);) {
+        static struct world world;
+        uint64_t n_calls = run_program(&world, rng.seed, NULL);
+
+        cr_assert(world.why[0] == 0, RNG_SEED ", without a fault (%s): %s\n%s", rng.seed, world.layout, world.why,
+                  world.program);
+        world_done(&world);
+        for (int i = 0; i < 8; i++) {
+            struct fault fault = { .at = 1 + rng_below(&rng, n_calls),
+                                   .error = errors[rng_below(&rng, ARRAY_SIZE(errors))],
+                                   .disk = (int) rng_below(&rng, 60),
+                                   .persistent = rng_chance(&rng, 50) };
+
+            fail_once(rng.seed, &fault);
+        }
+    }
+}
