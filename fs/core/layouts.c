@@ -216,16 +216,31 @@ int layouts_get(struct layouts *layouts, const uint8_t hash[HASH_SIZE], struct f
     return r == 0 || r == -EIO || r == -ENOMEM ? r : -EUCLEAN;
 }
 
-/* The disks of a layout that names none, all, or a pool. */
+static bool is_meant(const struct volume *volume, const struct layout *layout, uint32_t disk)
+{
+    return disk < volume->n_disks &&
+           (layout->disks != DISKS_POOL || strcmp(volume->stamp.disk[disk].pool, layout->pool) == 0);
+}
+
+/* The disks of a layout that names none, all, or a pool: d0,d2-d5. */
 static int print_disks(FILE *out, const struct volume *volume, const struct layout *layout)
 {
-    uint32_t n = 0;
+    const char *before = " on ";
 
-    fputs(" on ", out);
-    for (uint32_t i = 0; i < volume->n_disks; i++)
-        if (layout->disks != DISKS_POOL || strcmp(volume->stamp.disk[i].pool, layout->pool) == 0)
-            fprintf(out, "%sd%" PRIu32, n++ > 0 ? "," : "", i);
-    return n > 0 ? 0 : -ENODEV;
+    for (uint32_t i = 0; i < volume->n_disks; i++) {
+        uint32_t last = i;
+
+        if (!is_meant(volume, layout, i))
+            continue;
+        while (is_meant(volume, layout, last + 1))
+            last++;
+        fprintf(out, "%sd%" PRIu32, before, i);
+        if (last > i)
+            fprintf(out, "-d%" PRIu32, last);
+        before = ",";
+        i = last;
+    }
+    return *before == ',' ? 0 : -ENODEV;
 }
 
 static int make_explicit(const struct volume *volume, const struct layout *layout, char **ret_text, size_t *ret_len)
