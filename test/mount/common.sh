@@ -161,6 +161,18 @@ check_log() {
     fi
 }
 
+# reap PID: waits for it to end, not for ever; its status.
+reap() {
+    for ((i = 0; i < 1000; i++)); do
+        kill -0 "$1" 2>/dev/null || break
+        sleep 0.02
+    done
+    if kill -9 "$1" 2>/dev/null; then
+        fail 'a daemon does not end'
+    fi
+    wait "$1" 2>/dev/null
+}
+
 # Unmounts; the daemon must end well.
 stop() {
     local status
@@ -178,7 +190,7 @@ stop() {
             fuser -vm "$mnt" 2>/dev/null | head -20
             umount -l "$mnt"
         fi
-        wait "$daemon"
+        reap "$daemon"
         status=$?
         [ "$status" = 0 ] || fail "the daemon ended with status $status: $(cat "$log")"
     fi

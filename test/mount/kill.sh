@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # kill -9 of the daemon while processes write, many times; then everything is removed, and nothing may be left on the
 # disks: kill.sh FALLSFS FALLSCTL CLIENT
-# shellcheck disable=SC2317  # functions are called by ok and not
+# shellcheck disable=SC2317,SC2016  # functions are called by ok and not; words for other shells
 source "$(dirname "$0")/common.sh"
 client=$3
 

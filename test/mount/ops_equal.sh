@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Random operations on the mount and on a plain directory, in many layouts: ops_equal.sh FALLSFS FALLSCTL CLIENT
-# shellcheck disable=SC2317  # functions are called by ok and not
+# shellcheck disable=SC2317,SC2016  # functions are called by ok and not; words for other shells
 source "$(dirname "$0")/common.sh"
 client=$3
 
