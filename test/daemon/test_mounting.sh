@@ -239,7 +239,7 @@ unmount
 
 # -- with what the systemd unit leaves it --
 
-capabilities=$(sed -n 's/^CapabilityBoundingSet=//p' "$etc/fallsfs@.service.in" | tr 'A-Z ' 'a-z,' | sed 's/cap_/+/g')
+capabilities=$(sed -n 's/^CapabilityBoundingSet=//p' "$etc/fallsfs@.service" | tr 'A-Z ' 'a-z,' | sed 's/cap_/+/g')
 ok 'with few capabilities' setpriv --bounding-set "-all,$capabilities" --no-new-privs "$fallsfs" "$d0" "$d1" "$mnt"
 eventually 'with few capabilities: serves' is_served "$mnt"
 install -d -o 1234 -g 1234 "$mnt/hers"
