@@ -27,7 +27,7 @@ static void print_time(FILE *out, const struct timespec *time, char end)
 int copy_encode(const struct record *record, const struct stat *st, const char *path, char **ret_bytes, size_t *ret_len)
 {
     cleanup(freep) char *bytes = NULL;
-    uint8_t encoded[RECORD_SIZE];
+    uint8_t encoded[RECORD_SIZE] = { 0 };
     size_t len = 0;
     FILE *out = open_memstream(&bytes, &len);
     bool failed;

@@ -94,13 +94,14 @@ static int recover(struct fs *fs, struct file *file)
         return r;
     if (r == 0 && file->record.state == RECORD_TRUNC)
         r = file_finish_cut(fs, file);
-    if (r == 0 && unclean)
-        r = file_pad(fs, file);
-    if (r == 0 && unclean) {
-        file->record.padded = true;
-        r = file_store(fs, file);
+    if (r < 0 || !unclean)
+        return r;
+    file->record.padded = file_pad(fs, file) == 0; /* a disk that fails is no reason not to use the others */
+    if (file->record.padded) {
+        file->strict = file->record.size;
+        file->strict_bits = file->record.bits;
     }
-    return r;
+    return file_store(fs, file);
 }
 
 static struct file *new_file(struct inode *inode, struct file_layout *layout, const struct record *record)
@@ -188,10 +189,6 @@ static int load(struct fs *fs, struct inode *inode, struct file **ret_file)
     if (r < 0) {
         free_file(fs, file);
         return r;
-    }
-    if (record.epoch <= fs->volume->unclean && !fs->read_only) {
-        file->strict = file->record.size;
-        file->strict_bits = file->record.bits;
     }
     *ret_file = file;
     return 0;

@@ -72,11 +72,11 @@ void file_reap_old(struct fs *fs, struct file *file)
 /* io is held exclusively. */
 static int cut_to_nothing(struct fs *fs, struct file *file)
 {
-    struct record record;
+    struct record record, before;
     int r;
 
     pthread_mutex_lock(&file->meta);
-    record = file->record;
+    record = before = file->record;
     record.size = record.durable_size = record.blocks = 0;
     record.state = RECORD_OK;
     if (!bits_none(&record.bits)) {
@@ -92,7 +92,7 @@ static int cut_to_nothing(struct fs *fs, struct file *file)
         if (record.oldest_gen < record.gen)
             subfile_close_all(fs, file);
     } else {
-        file->record = file->stored;
+        file->record = before;
     }
     pthread_mutex_unlock(&file->meta);
     return r;
@@ -142,10 +142,12 @@ int file_finish_cut(struct fs *fs, struct file *file)
  * tells so durably. */
 static int cut(struct fs *fs, struct file *file, uint64_t size)
 {
+    struct record before;
     bool promised;
     int r;
 
     pthread_mutex_lock(&file->meta);
+    before = file->record;
     promised = size < file->strict;
     file->record.size = size;
     file->record.durable_size = MIN(file->record.durable_size, size);
@@ -154,7 +156,7 @@ static int cut(struct fs *fs, struct file *file, uint64_t size)
     if (r == 0)
         file->strict = MIN(file->strict, size);
     else
-        file->record = file->stored;
+        file->record = before;
     pthread_mutex_unlock(&file->meta);
     if (r == 0 && promised)
         r = file_sync_stub(fs, file);

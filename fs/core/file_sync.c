@@ -44,8 +44,6 @@ int file_pad(struct fs *fs, struct file *file)
         /* What has lost bytes stays short, to tell so. */
         if (r == 0 && len < want && len >= must)
             r = subfile_set_len(fs, file, slot, want);
-        if (r == -EIO || r == -EUCLEAN)
-            r = 0; /* likewise */
     }
     return r;
 }

@@ -99,8 +99,10 @@ static void hash_text(const char *text, size_t len, uint8_t ret_hash[HASH_SIZE])
 
 void layouts_text_path(const uint8_t hash[HASH_SIZE], char ret_path[static LAYOUT_PATH])
 {
-    memcpy(ret_path, "layout/", 7);
-    hex_print(hash, HASH_SIZE, ret_path + 7);
+    char hex[2 * HASH_SIZE + 1];
+
+    hex_print(hash, HASH_SIZE, hex);
+    snprintf(ret_path, LAYOUT_PATH, "layout/%s", hex);
 }
 
 int layouts_read_text(struct layouts *layouts, const uint8_t hash[HASH_SIZE], char **ret_text, size_t *ret_len)

@@ -8,9 +8,11 @@
 #include <fcntl.h>
 #include <string.h>
 
-void reap_name(const struct record *record, char ret_name[static REAP_NAME])
+void reap_name(const struct record *record, bool waits, char ret_name[static REAP_NAME])
 {
     hex_print(record->id, ID_SIZE, ret_name);
+    if (waits)
+        memcpy(ret_name + 2 * ID_SIZE, ".w", sizeof ".w");
 }
 
 /* All generations there may be, each with the layout it had. */
@@ -41,7 +43,7 @@ static int reap(struct fs *fs, const struct record *record)
 
     if (r < 0)
         return r;
-    reap_name(record, name);
+    reap_name(record, false, name);
     r = disk_call(fs_home(fs), unlink, fs->volume->todo, name, 0);
     return r == -ENOENT ? 0 : r;
 }
@@ -163,6 +165,7 @@ void reaper_take(struct reaper *reaper, const struct record *record)
 static int take_entry(struct reaper *reaper, const char *name)
 {
     struct fs *fs = reaper->fs;
+    char plain[REAP_NAME];
     struct record record;
     struct stat st;
     int r = disk_call(fs_home(fs), stat, fs->volume->todo, name, &st);
@@ -172,6 +175,11 @@ static int take_entry(struct reaper *reaper, const char *name)
     if (st.st_nlink > 1) /* it was about to go and did not */
         return disk_call(fs_home(fs), unlink, fs->volume->todo, name, 0);
     r = file_read_record(fs, fs->volume->todo, name, &record);
+    if (r == 0) {
+        reap_name(&record, false, plain);
+        if (strcmp(name, plain) != 0)
+            r = disk_call(fs_home(fs), rename, fs->volume->todo, name, fs->volume->todo, plain, 0);
+    }
     if (r == 0)
         take_later(reaper, &record);
     return r; /* one without a record is left for fsck */

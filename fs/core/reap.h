@@ -7,10 +7,10 @@
 
 #include "fs/core/fs.h"
 
-#define REAP_NAME (2 * ID_SIZE + 1)
+#define REAP_NAME (2 * ID_SIZE + 3)
 
-/* The name in todo/ of a file with this record. */
-void reap_name(const struct record *record, char ret_name[static REAP_NAME]);
+/* The name in todo/ of a file with this record; one that may yet keep its other name has .w behind it. */
+void reap_name(const struct record *record, bool waits, char ret_name[static REAP_NAME]);
 
 struct reaper;
 

@@ -16,7 +16,7 @@ struct victim {
     bool has_bytes;      /* subfiles, or somebody who may still write some; record is good */
     bool in_use;
     struct record record;
-    char todo[REAP_NAME];
+    char todo[REAP_NAME], waiting[REAP_NAME];
 };
 
 /* With the inode's lock held, if there is one: nobody opens it meanwhile. */
@@ -35,7 +35,8 @@ static void look_at_bytes(struct fs *fs, int dir, const char *name, struct victi
     victim->in_use = file != NULL;
     victim->has_bytes = victim->in_use || !bits_none(&record->bits) || record->oldest_gen < record->gen ||
                         record->epoch <= fs->volume->unclean;
-    reap_name(record, victim->todo);
+    reap_name(record, false, victim->todo);
+    reap_name(record, true, victim->waiting);
 }
 
 static int victim_init(struct fs *fs, int dir, const char *name, struct victim *victim)
@@ -146,21 +147,27 @@ static int sync_moved(struct fs *fs, struct inode *moved)
     return r;
 }
 
+/* The victim is listed in todo/ before it loses its name, and again after: the second change stands behind the rename
+ * in the home disk's journal, so that a sync of todo/ covers the rename. */
 static int rename_over(struct fs *fs, const struct move *move, struct victim *victim)
 {
     const struct disk *home = fs_home(fs);
-    int r = 0;
+    int todo = fs->volume->todo, r = 0;
 
     if (victim->has_bytes) {
-        r = disk_call(home, link, move->to_dir, move->new_name, fs->volume->todo, victim->todo);
+        r = disk_call(home, link, move->to_dir, move->new_name, todo, victim->waiting);
         if (r == -EEXIST)
             r = 0;
     }
     if (r < 0)
         return r;
     r = disk_call(home, rename, move->from_dir, move->name, move->to_dir, move->new_name, move->flags);
-    if (r < 0 && victim->has_bytes)
-        (void) disk_call(home, unlink, fs->volume->todo, victim->todo, 0);
+    if (!victim->has_bytes)
+        return r;
+    if (r < 0)
+        (void) disk_call(home, unlink, todo, victim->waiting, 0);
+    else if (disk_call(home, rename, todo, victim->waiting, todo, victim->todo, 0) < 0)
+        victim->has_bytes = false; /* the next mount takes it */
     return r;
 }
 

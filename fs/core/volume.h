@@ -49,6 +49,10 @@ PRINTF_LIKE(3, 4) int volume_fail(struct volume_error *error, int r, const char 
 int volume_format(const struct member member[], uint32_t n, uint32_t home, const char *pool, uint32_t fanout,
                   struct volume_error *ret_error);
 
+/* Makes an empty directory the home disk of the volume that stamp, of another disk, is of: the old one is lost. It has
+ * no names yet. */
+int volume_replace_home(const struct member *member, const struct stamp *stamp, struct volume_error *ret_error);
+
 /* Finds the disks' order, checks that all are there and none is foreign or stale, takes the locks, enters the next
  * epoch. -ENODEV not a disk, foreign, stale or missing; -EBUSY in use; -EUCLEAN a damaged stamp; others as they come.
  */

@@ -226,3 +226,26 @@ int volume_format(const struct member member[], uint32_t n, uint32_t home, const
     free(disk);
     return r;
 }
+
+int volume_replace_home(const struct member *member, const struct stamp *stamp, struct volume_error *ret_error)
+{
+    struct disk disk = { .ops = member->ops, .ctx = member->ctx, .root = -1, .lock = -1, .index = stamp->home };
+    struct stamp own = *stamp;
+    int r;
+
+    ret_error->why[0] = 0;
+    own.index = stamp->home;
+    r = check_empty(member, ret_error);
+    if (r < 0)
+        return r;
+    r = prepare(member, &disk, true, stamp->fanout, ret_error);
+    if (r == 0) {
+        r = stamp_write(&disk, &own);
+        if (r < 0)
+            volume_fail(ret_error, r, "cannot write %s/.fallsfs/volume: %s", member->path, strerror(-r));
+    }
+    if (r < 0)
+        undo(member, &disk, stamp->fanout);
+    disk_close(&disk, &disk.root);
+    return r;
+}
