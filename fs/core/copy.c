@@ -207,7 +207,7 @@ int copy_write(struct fs *fs, struct file *file)
 {
     cleanup(freep) char *path = NULL;
     struct record record;
-    struct stat st;
+    struct stat st = { 0 };
     int r;
 
     if (fs->read_only)

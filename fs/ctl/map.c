@@ -154,7 +154,7 @@ static void look_at(struct volume *volume, const struct target *target, uint32_t
 {
     const struct record *record = &target->record;
     uint32_t index = file_layout_disk(target->layout, volume->home, record->rotate, slot);
-    bool strict = record->epoch > volume->unclean;
+    bool strict = record->epoch > volume->unclean && record->padded;
     struct stat st;
     int r = -EIO;
 

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/fsck/check.h"
+
+#include "fs/core/file_text.h"
+#include "fs/fsck/checking.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* -- findings -- */
+
+static void tell(struct checking *checking, const char *kind, const struct spot *spot, enum finding_fate fate, int r,
+                 const char *fmt, va_list list)
+{
+    struct check *check = checking->check;
+    struct finding finding = { .kind = kind,
+                               .fate = fate == FINDING_FIXED && r < 0 ? FINDING_LEFT : fate,
+                               .done = check->repair && fate == FINDING_FIXED && r == 0,
+                               .path = spot->path,
+                               .object = spot->object,
+                               .disk = spot->disk };
+    char what[1024];
+    int n = vsnprintf(what, sizeof what, fmt, list);
+
+    if (r < 0 && n >= 0 && (size_t) n < sizeof what)
+        snprintf(what + n, sizeof what - (size_t) n, "; cannot repair it: %s", strerror(-r));
+    finding.what = what;
+    check->n_fixed += finding.fate == FINDING_FIXED;
+    check->n_left += finding.fate == FINDING_LEFT;
+    check->tell(check->arg, &finding);
+}
+
+void checking_tell_fix(struct checking *checking, const char *kind, const struct spot *spot, int r, const char *fmt,
+                       ...)
+{
+    va_list list;
+
+    va_start(list, fmt);
+    tell(checking, kind, spot, FINDING_FIXED, r, fmt, list);
+    va_end(list);
+}
+
+void checking_tell_left(struct checking *checking, const char *kind, const struct spot *spot, const char *fmt, ...)
+{
+    va_list list;
+
+    va_start(list, fmt);
+    tell(checking, kind, spot, FINDING_LEFT, 0, fmt, list);
+    va_end(list);
+}
+
+/* -- putting aside -- */
+
+#define MAX_NAMESAKES 1000
+
+int checking_put_aside(const struct disk *disk, const char *object)
+{
+    const char *slash = strrchr(object, '/'), *name = slash != NULL ? slash + 1 : object;
+    int r = disk_call(disk, mkdir, disk->root, "lost", 0700);
+
+    if (r < 0 && r != -EEXIST)
+        return r;
+    for (unsigned i = 0; i < MAX_NAMESAKES; i++) {
+        char to[NAME_MAX + 32];
+        struct stat st;
+
+        snprintf(to, sizeof to, i == 0 ? "lost/%.200s" : "lost/%.200s.%u", name, i);
+        r = disk_call(disk, stat, disk->root, to, &st);
+        if (r == -ENOENT)
+            return disk_call(disk, rename, disk->root, object, disk->root, to, 0);
+        if (r < 0)
+            return r;
+    }
+    return -EEXIST;
+}
+
+/* -- the order of things -- */
+
+static void done(struct checking *checking)
+{
+    for (size_t i = 0; i < checking->n_damaged; i++)
+        free(checking->damaged[i].path);
+    free(checking->damaged);
+    ids_done(&checking->ids);
+    layouts_free(checking->fs.layouts);
+}
+
+int check_volume(struct check *check, struct volume *volume)
+{
+    static int (*const part[])(struct checking *) = { check_todo,    check_tmp,     check_names,
+                                                      check_damaged, check_layouts, check_objects };
+    struct checking checking = { .check = check, .volume = volume };
+    int r = layouts_new(volume, &checking.fs.layouts);
+
+    check->n_files = check->n_objects = check->n_copies = check->n_fixed = check->n_left = 0;
+    checking.fs.volume = volume;
+    ids_init(&checking.ids, checking.fs.layouts);
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(part); i++)
+        r = part[i](&checking);
+    done(&checking);
+    return r;
+}

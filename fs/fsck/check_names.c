@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+/* ns/, todo/ and tmp/: what the records say, and whether the subfiles are there. */
+#include "fs/core/copy.h"
+#include "fs/core/reap.h"
+#include "fs/core/subfile.h"
+#include "fs/core/walk.h"
+#include "fs/fsck/checking.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/xattr.h>
+
+static struct disk *home_of(const struct checking *checking)
+{
+    return volume_home(checking->volume);
+}
+
+int check_read_record(const struct checking *checking, int fd, struct record *ret_record)
+{
+    struct fs fs = checking->fs;
+
+    return file_read_record(&fs, fd, "", ret_record);
+}
+
+static int write_record(const struct checking *checking, int fd, const struct record *record)
+{
+    struct fs fs = checking->fs;
+
+    return file_write_record(&fs, fd, "", record, XATTR_REPLACE);
+}
+
+/* -- a file whose record is valid -- */
+
+struct subject {
+    struct checking *checking;
+    const char *path;
+    int fd; /* of the stub */
+    struct record record;
+    struct file_layout *layout;
+    bool settled; /* what the record says stands; else what an fsync confirmed does, and lengths tell the rest */
+    bool padded;  /* and the subfiles are as long as it says */
+};
+
+/* What must be there of a subfile, or its bytes are lost; as file_must_have has it. */
+static uint64_t must_have(const struct subject *subject, uint32_t slot)
+{
+    const struct record *record = &subject->record;
+
+    if (!bits_has(subject->padded ? &record->bits : &record->durable, slot))
+        return 0;
+    return file_layout_len(subject->layout, slot, subject->padded ? record->size : record->durable_size);
+}
+
+/* How long a subfile may be. */
+static uint64_t may_have(const struct subject *subject, uint32_t slot)
+{
+    uint32_t element = file_layout_element(subject->layout, slot);
+
+    if (subject->settled)
+        return file_layout_len(subject->layout, slot, subject->record.size);
+    return pattern_element(subject->layout->pattern, element)->size;
+}
+
+static int cut_object(const struct disk *disk, const char *object, uint64_t len)
+{
+    int fd = disk_call(disk, open, disk->root, object, O_WRONLY | O_NONBLOCK, 0);
+    int r = fd < 0 ? fd : disk_call(disk, truncate, fd, len);
+
+    if (r == 0)
+        r = disk_call(disk, sync, fd, SYNC_DATA);
+    disk_close(disk, &fd);
+    return r;
+}
+
+static void tell_lost(struct subject *subject, const char *kind, const struct spot *spot, uint32_t slot, uint64_t len)
+{
+    uint32_t element = file_layout_element(subject->layout, slot);
+    uint64_t must = must_have(subject, slot);
+    uint64_t first = nest_select(pattern_element(subject->layout->pattern, element), len);
+
+    checking_tell_left(subject->checking, kind, spot,
+                       "%" PRIu64 " bytes are lost, the first is byte %" PRIu64
+                       " of the file: reading them is an error until they are written again, or the subfile is back",
+                       must - len, first);
+}
+
+static void check_subfile(struct subject *subject, uint32_t slot)
+{
+    struct volume *volume = subject->checking->volume;
+    uint32_t index = file_layout_disk(subject->layout, volume->home, subject->record.rotate, slot);
+    const struct disk *disk = &volume->disk[index];
+    bool repair = subject->checking->check->repair;
+    uint64_t must = must_have(subject, slot), len;
+    char object[OBJECT_PATH];
+    const struct spot spot = { subject->path, object, index };
+    struct stat st;
+    int r;
+
+    object_path(volume, subject->record.id, subject->record.gen, slot, subject->layout, object);
+    r = disk_call(disk, stat, disk->root, object, &st);
+    if (r == -ENOENT) {
+        if (must > 0)
+            tell_lost(subject, "missing", &spot, slot, 0);
+        return;
+    }
+    if (r < 0) {
+        checking_tell_left(subject->checking, "unreadable", &spot, "cannot look at a subfile: %s", strerror(-r));
+        return;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        r = repair ? checking_put_aside(disk, object) : 0;
+        checking_tell_fix(subject->checking, "stranger", &spot, r,
+                          "something that is no regular file stands for a subfile: goes to lost/");
+        if (must > 0)
+            tell_lost(subject, "missing", &spot, slot, 0);
+        return;
+    }
+    if (st.st_nlink != 1)
+        checking_tell_left(subject->checking, "linked", &spot,
+                           "a subfile has a second name, so it is not used: remove the other one");
+    len = (uint64_t) st.st_size;
+    if (len < must)
+        tell_lost(subject, "short", &spot, slot, len);
+    if (len > may_have(subject, slot)) {
+        r = repair ? cut_object(disk, object, may_have(subject, slot)) : 0;
+        checking_tell_fix(subject->checking, "long", &spot, r,
+                          "a subfile has %" PRIu64 " bytes where the file's size asks for %" PRIu64 ": is cut", len,
+                          may_have(subject, slot));
+    }
+}
+
+/* Only subfiles that may be there are looked for; check_objects comes upon all others. */
+static void check_subfiles(struct subject *subject)
+{
+    for (uint32_t slot = 0; slot < file_layout_slots(subject->layout); slot++)
+        if (!subject->settled || bits_has(&subject->record.bits, slot))
+            check_subfile(subject, slot);
+}
+
+/* -- work that a crash left unfinished -- */
+
+static int finish_cut(struct subject *subject)
+{
+    struct volume *volume = subject->checking->volume;
+    struct record record = subject->record;
+    int r = 0;
+
+    for (uint32_t slot = 0; r == 0 && slot < file_layout_slots(subject->layout); slot++) {
+        const struct disk *disk = &volume->disk[file_layout_disk(subject->layout, volume->home, record.rotate, slot)];
+        uint64_t want = file_layout_len(subject->layout, slot, record.size);
+        char object[OBJECT_PATH];
+        struct stat st;
+
+        object_path(volume, record.id, record.gen, slot, subject->layout, object);
+        r = disk_call(disk, stat, disk->root, object, &st);
+        if (r == 0 && S_ISREG(st.st_mode) && (uint64_t) st.st_size > want)
+            r = cut_object(disk, object, want);
+        if (r == -ENOENT)
+            r = 0;
+    }
+    record.state = RECORD_OK;
+    if (r == 0)
+        r = write_record(subject->checking, subject->fd, &record);
+    if (r == 0)
+        subject->record = record;
+    return r;
+}
+
+static int drop_old(struct subject *subject)
+{
+    struct record record = subject->record;
+    struct file_layout *layout;
+    struct fs fs = subject->checking->fs;
+    int r = layouts_get(fs.layouts, record.old_layout, &layout);
+
+    if (r < 0)
+        return r;
+    r = subfile_remove_all(&fs, &record, layout, record.oldest_gen, record.gen);
+    layouts_put(fs.layouts, layout);
+    record.oldest_gen = record.gen;
+    if (r == 0)
+        r = write_record(subject->checking, subject->fd, &record);
+    if (r == 0)
+        subject->record = record;
+    return r;
+}
+
+static void finish(struct subject *subject)
+{
+    const struct spot spot = { .path = subject->path, .disk = NO_DISK };
+    bool repair = subject->checking->check->repair;
+    int r;
+
+    if (subject->record.state == RECORD_TRUNC) {
+        r = repair ? finish_cut(subject) : 0;
+        checking_tell_fix(subject->checking, "cut", &spot, r, "a truncation was not finished: is finished");
+    }
+    if (subject->record.oldest_gen < subject->record.gen) {
+        r = repair ? drop_old(subject) : 0;
+        checking_tell_fix(subject->checking, "old", &spot, r,
+                          "what the file had before it was emptied was not removed: is removed");
+    }
+}
+
+/* -- stubs -- */
+
+static int note_owner(struct subject *subject, uint64_t ino)
+{
+    const struct record *record = &subject->record;
+    struct owner owner = { .layout = subject->layout,
+                           .bits = record->bits,
+                           .gen = record->gen,
+                           .oldest_gen = record->oldest_gen,
+                           .ino = ino,
+                           .rotate = record->rotate,
+                           .settled = subject->settled,
+                           .migrating = record->state == RECORD_MIGR };
+
+    memcpy(owner.id, record->id, ID_SIZE);
+    return ids_add(&subject->checking->ids, &owner);
+}
+
+static int keep_copy(struct subject *subject, const struct stat *st)
+{
+    struct checking *checking = subject->checking;
+    int r = 0;
+
+    if (!checking->check->repair || !checking->check->copies || bits_none(&subject->record.bits))
+        return 0;
+    r = copy_put(checking->volume, &subject->record, subject->layout, st, subject->path);
+    if (r == -ENOMEM)
+        return r;
+    if (r < 0) {
+        const struct spot spot = { .path = subject->path, .disk = NO_DISK };
+
+        checking_tell_left(checking, "copy", &spot, "cannot write a copy of its record: %s", strerror(-r));
+    }
+    checking->check->n_copies += r == 0;
+    return 0;
+}
+
+int check_stub(struct checking *checking, const char *path, const struct stat *st, const struct record *record, int fd)
+{
+    const struct owner *owner = ids_find(&checking->ids, record->id);
+    const struct spot spot = { .path = path, .disk = NO_DISK };
+    struct subject subject = { .checking = checking, .path = path, .fd = fd, .record = *record };
+    int r;
+
+    if (owner != NULL && owner->ino == st->st_ino)
+        return 0; /* another name of the same file */
+    if (owner != NULL) {
+        checking_tell_left(checking, "twins", &spot,
+                           "another file has the same id, and so the same bytes: remove the one that is a copy");
+        return 0;
+    }
+    checking->check->n_files++;
+    r = layouts_get(checking->fs.layouts, record->layout, &subject.layout);
+    if (r == -ENOMEM)
+        return r;
+    if (r < 0) {
+        checking_tell_left(checking, "layout", &spot, "its layout is lost: no disk has the text");
+        subject.layout = NULL;
+        return note_owner(&subject, st->st_ino);
+    }
+    subject.settled = record->epoch > checking->volume->unclean;
+    subject.padded = subject.settled && record->padded;
+    finish(&subject);
+    check_subfiles(&subject);
+    r = keep_copy(&subject, st);
+    if (r < 0) {
+        layouts_put(checking->fs.layouts, subject.layout);
+        return r;
+    }
+    return note_owner(&subject, st->st_ino);
+}
+
+/* What the bytes say the id is, when they look like a record that was hurt. */
+static bool guess_id(const struct checking *checking, int fd, uint8_t ret_id[ID_SIZE])
+{
+    const struct disk *home = home_of(checking);
+    uint8_t bytes[RECORD_SIZE + 1];
+    ssize_t n = disk_call(home, get_xattr, fd, "", RECORD_XATTR, bytes, sizeof bytes);
+
+    return n == RECORD_SIZE && record_guess_id(bytes, ret_id);
+}
+
+static int note_damaged(struct checking *checking, const char *path, int fd)
+{
+    struct damaged *more = realloc(checking->damaged, (checking->n_damaged + 1) * sizeof *more);
+
+    if (more == NULL)
+        return -ENOMEM;
+    checking->damaged = more;
+    more += checking->n_damaged;
+    *more = (struct damaged){ .path = strdup(path) };
+    more->has_id = guess_id(checking, fd, more->id);
+    if (more->path == NULL)
+        return -ENOMEM;
+    checking->n_damaged++;
+    return 0;
+}
+
+static int check_file(struct checking *checking, const struct walk_entry *entry)
+{
+    const struct disk *home = home_of(checking);
+    int fd = disk_call(home, open, entry->dir, entry->name, O_PATH, 0);
+    struct record record;
+    int r = fd < 0 ? fd : check_read_record(checking, fd, &record);
+
+    if (r == 0) {
+        r = check_stub(checking, entry->path, &entry->st, &record, fd);
+    } else if (r == -EUCLEAN) {
+        r = note_damaged(checking, entry->path, fd);
+    } else {
+        const struct spot spot = { .path = entry->path, .disk = NO_DISK };
+
+        checking_tell_left(checking, "unreadable", &spot, "cannot read its record: %s", strerror(-r));
+        checking->keep_orphans = true;
+        r = 0;
+    }
+    disk_close(home, &fd);
+    return r == -ENOMEM ? r : 0;
+}
+
+static int check_entry(struct checking *checking, const struct walk_entry *entry)
+{
+    if (entry->error < 0) {
+        const struct spot spot = { .path = entry->path, .disk = NO_DISK };
+
+        checking_tell_left(checking, "unreadable", &spot, "cannot be read: %s", strerror(-entry->error));
+        checking->keep_orphans = true; /* of the files in there */
+        return 0;
+    }
+    return !entry->leaving && S_ISREG(entry->st.st_mode) ? check_file(checking, entry) : 0;
+}
+
+int check_names(struct checking *checking)
+{
+    cleanup(walk_freep) struct walk *walk = NULL;
+    struct walk_entry entry;
+    int r = walk_new(home_of(checking), checking->volume->ns, &walk), more = 0;
+
+    while (r == 0 && (more = walk_next(walk, &entry)) > 0)
+        r = check_entry(checking, &entry);
+    return r < 0 ? r : more;
+}
+
+/* -- todo/ and tmp/ -- */
+
+/* A file without another name: its subfiles go, then its stub. */
+static int reap(struct checking *checking, const char *name, const struct record *record)
+{
+    struct fs fs = checking->fs;
+    struct file_layout *layout;
+    int r = layouts_get(fs.layouts, record->layout, &layout);
+
+    if (r < 0)
+        return r;
+    r = subfile_remove_all(&fs, record, layout, record->gen, record->gen + 1);
+    if (r == 0)
+        r = copy_remove(checking->volume, record, layout);
+    layouts_put(fs.layouts, layout);
+    if (r == 0 && record->oldest_gen < record->gen) {
+        r = layouts_get(fs.layouts, record->old_layout, &layout);
+        if (r == 0) {
+            r = subfile_remove_all(&fs, record, layout, record->oldest_gen, record->gen);
+            layouts_put(fs.layouts, layout);
+        }
+    }
+    return r < 0 ? r : disk_call(home_of(checking), unlink, checking->volume->todo, name, 0);
+}
+
+static int reap_damaged(struct checking *checking, const char *name)
+{
+    char object[NAME_MAX + 8];
+    const struct spot spot = { .object = object, .disk = checking->volume->home };
+    int r = 0;
+
+    snprintf(object, sizeof object, "todo/%s", name);
+    if (checking->check->repair)
+        r = checking_put_aside(home_of(checking), object);
+    checking_tell_fix(checking, "todo", &spot, r, "a removed file has a damaged record: its stub goes to lost/");
+    return 0;
+}
+
+/* Without repair the file still owns its subfiles, or they would be told as orphans. */
+static int note_doomed(struct checking *checking, const struct walk_entry *entry, const struct record *record)
+{
+    struct owner owner = { .ino = entry->st.st_ino };
+
+    if (ids_find(&checking->ids, record->id) != NULL)
+        return 0;
+    memcpy(owner.id, record->id, ID_SIZE);
+    return ids_add(&checking->ids, &owner);
+}
+
+static int check_todo_entry(struct checking *checking, const struct walk_entry *entry)
+{
+    const struct spot spot = { .object = "todo", .disk = checking->volume->home };
+    const struct disk *home = home_of(checking);
+    bool repair = checking->check->repair;
+    struct fs fs = checking->fs;
+    struct record record;
+    int r, fixed = 0;
+
+    if (entry->st.st_nlink > 1) {
+        fixed = repair ? disk_call(home, unlink, entry->dir, entry->name, 0) : 0;
+        checking_tell_fix(checking, "todo", &spot, fixed, "a removal was begun and did not happen: is forgotten");
+        return 0;
+    }
+    r = S_ISREG(entry->st.st_mode) ? file_read_record(&fs, entry->dir, entry->name, &record) : -EUCLEAN;
+    if (r < 0)
+        return reap_damaged(checking, entry->name);
+    if (repair)
+        fixed = reap(checking, entry->name, &record);
+    checking_tell_fix(checking, "todo", &spot, fixed, "a removed file was not removed to the end: is removed");
+    return !repair || fixed < 0 ? note_doomed(checking, entry, &record) : 0;
+}
+
+int check_todo(struct checking *checking)
+{
+    cleanup(walk_freep) struct walk *walk = NULL;
+    const struct disk *home = home_of(checking);
+    struct walk_entry entry;
+    int r = walk_new(home, checking->volume->todo, &walk), more = 0;
+
+    if (r == 0 && checking->check->repair)
+        r = disk_call(home, sync, checking->volume->todo, SYNC_ALL); /* or a crash could bring names back */
+    while (r == 0 && (more = walk_next(walk, &entry)) > 0) {
+        if (entry.leaving || entry.error < 0)
+            continue;
+        if (S_ISDIR(entry.st.st_mode))
+            walk_skip(walk);
+        r = check_todo_entry(checking, &entry);
+    }
+    return r < 0 ? r : more;
+}
+
+int check_tmp(struct checking *checking)
+{
+    cleanup(walk_freep) struct walk *walk = NULL;
+    const struct disk *home = home_of(checking);
+    struct walk_entry entry;
+    int r = walk_new(home, checking->volume->tmp, &walk), more = 0;
+
+    while (r == 0 && (more = walk_next(walk, &entry)) > 0) {
+        char object[NAME_MAX + 8];
+        const struct spot spot = { .object = object, .disk = home->index };
+        int fixed = 0;
+
+        if (entry.leaving || entry.error < 0)
+            continue;
+        snprintf(object, sizeof object, "tmp/%s", entry.name);
+        if (S_ISDIR(entry.st.st_mode))
+            walk_skip(walk);
+        if (checking->check->repair)
+            fixed = S_ISDIR(entry.st.st_mode) ? checking_put_aside(home, object)
+                                              : disk_call(home, unlink, entry.dir, entry.name, 0);
+        checking_tell_fix(checking, "tmp", &spot, fixed, "a file that was never finished: is removed");
+    }
+    return r < 0 ? r : more;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/* fsck.fallsfs: options → stamps → volume → check → exit status, as fsck(8) has it. */
+#include "fs/core/record.h"
+#include "fs/ctl/json.h"
+#include "fs/fsck/check.h"
+#include "fs/fsck/rebuild.h"
+#include "fs/fsck/stamps.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+static const char help[] =
+    "usage: fsck.fallsfs [-n | -y | -a | -p] [-f] [--copies] [--json] DISK...\n"
+    "       fsck.fallsfs --home-lost -y [--json] DISK... EMPTY-DIRECTORY\n"
+    "\n"
+    "Checks a volume that is not mounted, and with -y repairs what can be repaired without inventing anything. Mounting\n"
+    "never needs it: what a crash leaves unfinished the next mount finishes. Nothing that a valid record names is removed;\n"
+    "what nobody needs goes to .fallsfs/lost/ on its disk. Bytes that are lost are told each time; reading them is an\n"
+    "error until they are written again.\n"
+    "\n"
+    "  -n            only look, write nothing at all; this is the default\n"
+    "  -y            repair\n"
+    "  -a, -p        repair, unless the last mount ended well\n"
+    "  -f            with -a or -p: check also then\n"
+    "  --copies      with -y: also write a copy of each record beside its subfiles, for --home-lost\n"
+    "  --home-lost   the home disk is lost: make EMPTY-DIRECTORY the new one, and the names anew from the copies\n"
+    "  --json        machine-readable output\n"
+    "  -V            version\n"
+    "\n"
+    "examples:\n"
+    "  fsck.fallsfs /mnt/d0 /mnt/d1 /mnt/d2\n"
+    "  fsck.fallsfs -y /mnt/d0 /mnt/d1 /mnt/d2\n"
+    "  fsck.fallsfs --home-lost -y /mnt/new /mnt/d1 /mnt/d2\n"
+    "\n"
+    "exit status: 0 nothing is wrong, 1 repaired, 4 something is left, 5 both, 8 could not check, 16 wrong usage\n";
+
+enum {
+    CLEAN = 0,
+    REPAIRED = 1,
+    LEFT = 4,
+    FAILED = 8,
+    USAGE = 16,
+};
+
+struct options {
+    char **disk;
+    uint32_t n;
+    bool repair, preen, force, copies, home_lost, as_json;
+    bool help, version;
+};
+
+struct output {
+    bool as_json;
+    struct json json;
+};
+
+/* -- telling -- */
+
+static const char *fate_name(const struct finding *finding)
+{
+    return finding->fate == FINDING_LEFT ? "left" : finding->done ? "repaired" : "can be repaired";
+}
+
+/* Paths of users' files may hold what a terminal would obey. */
+static void put_plain(const char *text)
+{
+    for (; *text != 0; text++)
+        putchar((unsigned char) *text < ' ' || *text == 127 ? '?' : *text);
+}
+
+static void print_finding(const struct finding *finding)
+{
+    if (finding->path != NULL) {
+        putchar('/');
+        put_plain(finding->path);
+        fputs(": ", stdout);
+    }
+    if (finding->disk != UINT32_MAX)
+        printf("d%" PRIu32 "%s", finding->disk, finding->object != NULL ? " " : ": ");
+    if (finding->object != NULL) {
+        put_plain(finding->object);
+        fputs(": ", stdout);
+    }
+    printf("%s: %s", finding->kind, finding->what);
+    printf(finding->fate == FINDING_FIXED ? " (%s)\n" : "\n", fate_name(finding));
+}
+
+static void json_finding(struct json *json, const struct finding *finding)
+{
+    char disk[16];
+
+    snprintf(disk, sizeof disk, "d%" PRIu32, finding->disk);
+    json_open(json, NULL, '{');
+    json_string(json, "kind", finding->kind);
+    json_string(json, "fate", fate_name(finding));
+    json_string(json, "file", finding->path);
+    json_string(json, "disk", finding->disk != UINT32_MAX ? disk : NULL);
+    json_string(json, "object", finding->object);
+    json_string(json, "what", finding->what);
+    json_close(json, '}');
+}
+
+static void tell(void *arg, const struct finding *finding)
+{
+    struct output *output = arg;
+
+    if (output->as_json)
+        json_finding(&output->json, finding);
+    else
+        print_finding(finding);
+}
+
+static int fail(struct output *output, const char *why)
+{
+    fprintf(stderr, "fsck.fallsfs: %s\n", why);
+    if (output->as_json) {
+        json_close(&output->json, ']');
+        json_string(&output->json, "error", why);
+        json_end(&output->json);
+    }
+    return FAILED;
+}
+
+static int sum_up(struct output *output, const struct check *check, uint64_t stamps_fixed, uint64_t stamps_left,
+                  const char *note)
+{
+    uint64_t fixed = check->n_fixed + stamps_fixed, left = check->n_left + stamps_left;
+    int status = CLEAN;
+
+    if (left > 0 || (fixed > 0 && !check->repair))
+        status |= LEFT;
+    if (fixed > 0 && check->repair)
+        status |= REPAIRED;
+    if (output->as_json) {
+        json_close(&output->json, ']');
+        json_u64(&output->json, "files", check->n_files);
+        json_u64(&output->json, "objects", check->n_objects);
+        json_u64(&output->json, "copies", check->n_copies);
+        json_u64(&output->json, check->repair ? "repaired" : "can_be_repaired", fixed);
+        json_u64(&output->json, "left", left);
+        json_u64(&output->json, "exit", (uint64_t) status);
+        json_end(&output->json);
+        return status;
+    }
+    if (note != NULL)
+        puts(note);
+    else
+        printf("%" PRIu64 " files, %" PRIu64 " objects: ", check->n_files, check->n_objects);
+    if (note == NULL && status == CLEAN)
+        puts("nothing is wrong");
+    else if (note == NULL)
+        printf("%" PRIu64 " %s, %" PRIu64 " left\n", fixed, check->repair ? "repaired" : "can be repaired with -y",
+               left);
+    return status;
+}
+
+/* -- doing -- */
+
+/* Whether all that the stamps tell is good. */
+static bool ended_well(const struct volume *volume)
+{
+    return volume->unclean < volume->epoch && volume->stamp.clean == volume->stamp.epoch;
+}
+
+/* For -a and -p: looks, with the locks, and does nothing when the last mount ended well. */
+static int is_clean(const struct options *options, const struct member member[], struct volume_error *error)
+{
+    cleanup(volume_freep) struct volume *volume = NULL;
+    int r = volume_open(member, options->n, VOLUME_READ_ONLY, &volume, error);
+
+    return r < 0 ? r : ended_well(volume);
+}
+
+static int check_it(const struct options *options, const struct member member[], struct check *check,
+                    struct volume_error *error)
+{
+    enum volume_flags flags = check->repair ? 0 : VOLUME_READ_ONLY;
+    cleanup(volume_freep) struct volume *volume = NULL;
+    uint64_t fixed = 0, left = 0;
+    int r = volume_open(member, options->n, flags, &volume, error);
+
+    if (r < 0)
+        return r;
+    if (options->home_lost) {
+        r = rebuild_names(check, volume);
+        fixed = check->n_fixed;
+        left = check->n_left;
+    }
+    if (r == 0)
+        r = check_volume(check, volume);
+    check->n_fixed += fixed;
+    check->n_left += left;
+    if (r == 0 && check->repair)
+        r = volume_sync(volume);
+    if (r == 0 && check->repair)
+        r = volume_end_epoch(volume);
+    return r < 0 ? volume_fail(error, r, "could not go on: %s", strerror(-r)) : 0;
+}
+
+static int run(const struct options *options, const struct member member[], struct output *output)
+{
+    struct check check = { .repair = options->repair, .copies = options->copies, .tell = tell, .arg = output };
+    struct volume_error error = { "out of memory" };
+    uint64_t stamps_fixed, stamps_left;
+    int r;
+
+    if (options->home_lost && rebuild_home(member, options->n, &error) < 0)
+        return fail(output, error.why);
+    r = stamps_check(&check, member, options->n);
+    stamps_fixed = check.n_fixed;
+    stamps_left = check.n_left;
+    if (r == -EBUSY)
+        return fail(output, "the volume is in use: unmount it first");
+    if (r < 0)
+        return fail(output, strerror(-r));
+    if (stamps_left > 0 || (stamps_fixed > 0 && !check.repair)) {
+        check.n_fixed = check.n_left = 0;
+        return sum_up(output, &check, stamps_fixed, stamps_left, "the rest can be checked when the stamp is repaired");
+    }
+    if (options->preen && !options->force && stamps_fixed == 0) {
+        r = is_clean(options, member, &error);
+        if (r > 0)
+            return sum_up(output, &check, 0, 0, "the last mount ended well: nothing to check");
+    }
+    if (r == 0)
+        r = check_it(options, member, &check, &error);
+    return r < 0 ? fail(output, error.why) : sum_up(output, &check, stamps_fixed, stamps_left, NULL);
+}
+
+static int check_disks(const struct options *options)
+{
+    cleanup(freep) struct member *member = calloc(options->n, sizeof *member);
+    struct output output = { .as_json = options->as_json };
+    uint32_t n = 0;
+    int r = member == NULL ? -ENOMEM : 0, status;
+
+    if (output.as_json) {
+        json_begin(&output.json, stdout);
+        json_open(&output.json, "findings", '[');
+    }
+    while (r == 0 && n < options->n) {
+        r = member_open(options->disk[n], &member[n]);
+        n += r == 0;
+    }
+    if (r < 0) {
+        char why[4096];
+
+        snprintf(why, sizeof why, "cannot open the disk %s: %s", options->disk[n], strerror(-r));
+        status = fail(&output, why);
+    } else {
+        status = run(options, member, &output);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        member_close(&member[i]);
+    return status;
+}
+
+/* -- the command line -- */
+
+static int complain(const char *why, const char *word)
+{
+    fprintf(stderr, "fsck.fallsfs: %s%s%s; see fsck.fallsfs --help\n", why, word != NULL ? ": " : "",
+            word != NULL ? word : "");
+    return USAGE;
+}
+
+/* False for what is no option. */
+static bool take_letters(const char *word, struct options *options)
+{
+    for (word++; *word != 0; word++) {
+        if (*word == 'n')
+            options->repair = options->preen = false;
+        else if (*word == 'y')
+            options->repair = true;
+        else if (*word == 'a' || *word == 'p')
+            options->repair = options->preen = true;
+        else if (*word == 'f')
+            options->force = true;
+        else if (*word == 'h')
+            options->help = true;
+        else if (*word == 'V')
+            options->version = true;
+        else
+            return false;
+    }
+    return true;
+}
+
+static bool take_option(const char *word, struct options *options)
+{
+    const struct {
+        const char *name;
+        bool *set;
+    } known[] = { { "--copies", &options->copies },
+                  { "--home-lost", &options->home_lost },
+                  { "--json", &options->as_json },
+                  { "--help", &options->help },
+                  { "--version", &options->version } };
+
+    for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+        if (strcmp(word, known[i].name) == 0)
+            return *known[i].set = true;
+    return word[1] != '-' && word[1] != 0 && take_letters(word, options);
+}
+
+static int parse(int argc, char **argv, struct options *options)
+{
+    bool more = true;
+
+    options->disk = argv;
+    for (int i = 1; i < argc; i++) {
+        if (more && strcmp(argv[i], "--") == 0)
+            more = false;
+        else if (!more || argv[i][0] != '-')
+            options->disk[options->n++] = argv[i];
+        else if (!take_option(argv[i], options))
+            return complain("unknown option", argv[i]);
+    }
+    if (options->help || options->version)
+        return 0;
+    if (options->n == 0)
+        return complain("which disks?", NULL);
+    if ((options->copies || options->home_lost) && !options->repair)
+        return complain("--copies and --home-lost write: give -y, too", NULL);
+    return 0;
+}
+
+/* Stamps know disks by where they were, in full. */
+static void make_absolute(struct options *options)
+{
+    for (uint32_t i = 0; i < options->n; i++) {
+        char *real = realpath(options->disk[i], NULL);
+
+        if (real != NULL)
+            options->disk[i] = real; /* until the end */
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = { 0 };
+    struct rlimit limit;
+    int status = parse(argc, argv, &options);
+
+    if (status != 0)
+        return status;
+    if (options.help || options.version) {
+        fputs(options.help ? help : "fsck.fallsfs " FALLSFS_VERSION "\n", stdout);
+    } else {
+        umask(0);
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+            limit.rlim_cur = limit.rlim_max; /* a deep tree holds many */
+            (void) setrlimit(RLIMIT_NOFILE, &limit);
+        }
+        make_absolute(&options);
+        status = check_disks(&options);
+    }
+    if (fflush(stdout) != 0 || ferror(stdout))
+        status |= FAILED;
+    return status;
+}

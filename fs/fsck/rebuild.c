@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/fsck/rebuild.h"
+
+#include "fs/core/file.h"
+#include "fs/core/file_text.h"
+#include "fs/core/walk.h"
+#include "fs/fsck/copies.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/xattr.h>
+
+#define MARK       "rebuilding" /* in .fallsfs of a home disk whose names are not complete */
+#define LOST_FOUND "lost+found"
+
+/* -- the disk -- */
+
+static int open_member(const struct member *member, struct disk *disk)
+{
+    *disk = (struct disk){ .ops = member->ops, .ctx = member->ctx, .root = -1, .lock = -1 };
+    disk->root = disk_call(disk, open, member->dir, STAMP_DIR, O_RDONLY | O_DIRECTORY, 0);
+    return MIN(disk->root, 0);
+}
+
+static bool is_empty(const struct disk *disk, const char *path)
+{
+    cleanup(walk_freep) struct walk *walk = NULL;
+    int fd = disk_call(disk, open, disk->root, path, O_RDONLY | O_DIRECTORY, 0);
+    int r = fd < 0 ? fd : walk_new(disk, fd, &walk);
+    struct walk_entry entry;
+
+    disk_close(disk, &fd);
+    return r == 0 && walk_next(walk, &entry) == 0;
+}
+
+/* A home disk whose names are still being made, or one that needs nothing. */
+static int check_mark(const struct disk *disk, const struct member *member, struct volume_error *error)
+{
+    struct stat st;
+
+    if (disk_call(disk, stat, disk->root, MARK, &st) == 0 || is_empty(disk, "ns"))
+        return 0;
+    return volume_fail(error, -EINVAL,
+                       "%s is the volume's home disk, and not lost: --home-lost is for an empty directory that takes "
+                       "its place",
+                       member->path);
+}
+
+/* What the members say: the stamp of one that has it, the one that has none. */
+struct survey {
+    struct stamp stamp;
+    const struct member *fresh;
+    bool has_stamp, has_home;
+};
+
+static void survey_done(struct survey *survey)
+{
+    if (survey->has_stamp)
+        stamp_done(&survey->stamp);
+}
+
+static int survey_one(struct survey *survey, const struct member *member, struct volume_error *error)
+{
+    struct stamp stamp;
+    struct disk disk;
+    int r = open_member(member, &disk);
+
+    if (r == -ENOENT && survey->fresh != NULL)
+        return volume_fail(error, -EINVAL, "neither %s nor %s is a disk of a volume: name one empty directory",
+                           survey->fresh->path, member->path);
+    if (r == -ENOENT) {
+        survey->fresh = member;
+        return 0;
+    }
+    if (r == 0)
+        r = stamp_read(&disk, &stamp);
+    if (r < 0)
+        volume_fail(error, r, "cannot read the stamp of %s: %s", member->path, strerror(-r));
+    if (r == 0 && stamp.index == stamp.home) {
+        survey->has_home = true;
+        r = check_mark(&disk, member, error);
+    }
+    if (r == 0 && (!survey->has_stamp || stamp.epoch > survey->stamp.epoch)) {
+        survey_done(survey);
+        survey->stamp = stamp;
+        survey->has_stamp = true;
+    } else if (disk.root >= 0 && r == 0) {
+        stamp_done(&stamp);
+    }
+    disk_close(&disk, &disk.root);
+    return r;
+}
+
+static int mark(const struct member *member, struct volume_error *error)
+{
+    struct disk disk;
+    int r = open_member(member, &disk);
+
+    if (r == 0)
+        r = disk_call(&disk, mkdir, disk.root, MARK, 0700);
+    if (r == 0)
+        r = file_text_sync_dir(&disk, ".");
+    disk_close(&disk, &disk.root);
+    return r < 0 ? volume_fail(error, r, "cannot write to %s: %s", member->path, strerror(-r)) : 0;
+}
+
+int rebuild_home(const struct member member[], uint32_t n, struct volume_error *ret_error)
+{
+    cleanup(survey_done) struct survey survey = { 0 };
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < n; i++)
+        r = survey_one(&survey, &member[i], ret_error);
+    if (r < 0)
+        return r;
+    if (!survey.has_stamp)
+        return volume_fail(ret_error, -ENODEV, "none of these is a disk of a volume");
+    if (survey.has_home)
+        return survey.fresh == NULL
+                   ? 0
+                   : volume_fail(ret_error, -EINVAL, "the home disk is there: %s is one too many", survey.fresh->path);
+    if (survey.fresh == NULL)
+        return volume_fail(ret_error, -EINVAL, "name an empty directory, too: it becomes the home disk");
+    if (survey.stamp.n_disks != n)
+        return volume_fail(ret_error, -ENODEV,
+                           "the volume has %" PRIu32 " disks: name all that are left and the empty directory",
+                           survey.stamp.n_disks);
+    r = volume_replace_home(survey.fresh, &survey.stamp, ret_error);
+    return r < 0 ? r : mark(survey.fresh, ret_error);
+}
+
+/* -- names -- */
+
+struct rebuilding {
+    struct check *check;
+    struct volume *volume;
+    const struct disk *home;
+    struct fs fs; /* only volume is there */
+};
+
+/* The stub in tmp/, with all it will have but its name. */
+static int make_stub(struct rebuilding *rebuilding, const struct copy *copy, const char *name)
+{
+    const struct disk *home = rebuilding->home;
+    const struct timespec times[2] = { copy->atime, copy->mtime };
+    struct record record = copies_record(rebuilding->volume, copy);
+    int tmp = rebuilding->volume->tmp, fd, r;
+
+    (void) disk_call(home, unlink, tmp, name, 0);
+    fd = disk_call(home, open, tmp, name, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (fd < 0)
+        return fd;
+    r = file_write_record(&rebuilding->fs, fd, "", &record, XATTR_CREATE);
+    if (r == 0 && rebuilding->fs.privileged)
+        r = disk_call(home, chown, fd, "", copy->uid, copy->gid);
+    if (r == 0)
+        r = disk_call(home, chmod, fd, "", copy->mode & 07777);
+    if (r == 0)
+        r = disk_call(home, set_times, fd, "", times);
+    disk_close(home, &fd);
+    return r;
+}
+
+/* 1 when the file that is there already is this one. */
+static int is_same(struct rebuilding *rebuilding, int dir, const char *name, const struct copy *copy)
+{
+    struct record record;
+    int r = file_read_record(&rebuilding->fs, dir, name, &record);
+
+    return r == 0 && memcmp(record.id, copy->record.id, ID_SIZE) == 0;
+}
+
+static int link_stub(struct rebuilding *rebuilding, const struct copy *copy, int dir, const char *name)
+{
+    const struct disk *home = rebuilding->home;
+    char temporary[2 * ID_SIZE + 1];
+    struct stat st;
+    int r = disk_call(home, stat, dir, name, &st);
+
+    if (r == 0)
+        return is_same(rebuilding, dir, name, copy) ? 0 : -EEXIST;
+    hex_print(copy->record.id, ID_SIZE, temporary);
+    r = make_stub(rebuilding, copy, temporary);
+    if (r == 0)
+        r = disk_call(home, rename, rebuilding->volume->tmp, temporary, dir, name, 0);
+    return r;
+}
+
+static bool is_name(const char *name, size_t len)
+{
+    return len > 0 && len <= NAME_MAX && !(len == 1 && name[0] == '.') &&
+           !(len == 2 && name[0] == '.' && name[1] == '.');
+}
+
+/* The directory that the last name of a path lies in, made as needed. */
+static int open_parent(struct rebuilding *rebuilding, const char *path, const char **ret_name, int *ret_dir)
+{
+    const struct disk *home = rebuilding->home;
+    int dir = disk_call(home, open, rebuilding->volume->ns, ".", O_RDONLY | O_DIRECTORY, 0), r = MIN(dir, 0);
+
+    for (;;) {
+        size_t len = strcspn(path, "/");
+        char name[NAME_MAX + 1];
+        int next;
+
+        if (r == 0 && !is_name(path, len))
+            r = -EINVAL;
+        if (r < 0 || path[len] == 0)
+            break;
+        memcpy(name, path, len);
+        name[len] = 0;
+        r = disk_call(home, mkdir, dir, name, 0755);
+        if (r == -EEXIST)
+            r = 0;
+        next = r < 0 ? r : disk_call(home, open, dir, name, O_RDONLY | O_DIRECTORY, 0);
+        r = MIN(next, 0);
+        disk_close(home, &dir);
+        dir = next;
+        path += len + 1;
+    }
+    if (r < 0)
+        disk_close(home, &dir);
+    *ret_name = path;
+    *ret_dir = dir;
+    return r;
+}
+
+static int place_at(struct rebuilding *rebuilding, const struct copy *copy, const char *path)
+{
+    const char *name;
+    int dir, r = open_parent(rebuilding, path, &name, &dir);
+
+    if (r == 0) {
+        r = link_stub(rebuilding, copy, dir, name);
+        disk_close(rebuilding->home, &dir);
+    }
+    return r;
+}
+
+static void tell(struct rebuilding *rebuilding, const char *path, uint32_t disk, int r)
+{
+    struct check *check = rebuilding->check;
+    char what[256];
+    struct finding finding = { .kind = "name", .path = path, .disk = disk, .what = what };
+
+    finding.fate = r < 0 ? FINDING_LEFT : FINDING_FIXED;
+    finding.done = r == 0;
+    check->n_fixed += r == 0;
+    check->n_left += r < 0;
+    if (r < 0)
+        snprintf(what, sizeof what, "its name cannot be made anew: %s", strerror(-r));
+    else
+        snprintf(what, sizeof what, "its name was lost with the home disk: is made anew from the copy");
+    check->tell(check->arg, &finding);
+}
+
+/* Where its path is taken, or leads through what is no directory, the file goes to lost+found. */
+static void place(struct rebuilding *rebuilding, const struct found_copy *found)
+{
+    char other[sizeof LOST_FOUND + 2 * ID_SIZE + 1];
+    const char *path = found->copy.path;
+    int r = place_at(rebuilding, &found->copy, path);
+
+    if (r == -EEXIST || r == -ENOTDIR || r == -ELOOP || r == -EINVAL || r == -EISDIR) {
+        memcpy(other, LOST_FOUND "/", sizeof LOST_FOUND);
+        hex_print(found->copy.record.id, ID_SIZE, other + sizeof LOST_FOUND);
+        path = other;
+        r = place_at(rebuilding, &found->copy, path);
+    }
+    tell(rebuilding, path, found->disk, r);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct found_copy *x = a, *y = b;
+
+    return copies_newer(&x->copy, &y->copy) ? -1 : copies_newer(&y->copy, &x->copy);
+}
+
+int rebuild_names(struct check *check, struct volume *volume)
+{
+    cleanup(copies_done) struct copies copies = { 0 };
+    struct rebuilding rebuilding = { .check = check, .volume = volume, .home = volume_home(volume) };
+    int r = copies_find(volume, &copies);
+
+    if (r < 0)
+        return r;
+    rebuilding.fs.volume = volume;
+    rebuilding.fs.privileged = true; /* a chown that is refused is told */
+    if (copies.n > 0)
+        qsort(copies.found, copies.n, sizeof copies.found[0], newest_first);
+    for (size_t i = 0; i < copies.n; i++)
+        place(&rebuilding, &copies.found[i]);
+    r = disk_call(rebuilding.home, sync, rebuilding.home->root, SYNC_DISK);
+    if (r == 0)
+        r = disk_call(rebuilding.home, unlink, rebuilding.home->root, MARK, AT_REMOVEDIR);
+    return r == -ENOENT ? 0 : r;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/fsck/stamps.h"
+
+#include "fs/core/file_text.h"
+#include "fs/core/record.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_TEXT (1 << 20)
+
+/* One member's .fallsfs. */
+struct candidate {
+    const struct member *member;
+    struct disk disk;
+    struct stamp stamp; /* when good */
+    bool good, damaged;
+    char *text; /* of a damaged one, as far as it can be read */
+};
+
+struct candidates {
+    uint32_t n, n_good, n_damaged;
+    struct candidate *at;
+};
+
+static void candidates_done(struct candidates *all)
+{
+    for (uint32_t i = 0; i < all->n; i++) {
+        struct candidate *one = &all->at[i];
+
+        disk_close(&one->disk, &one->disk.lock);
+        disk_close(&one->disk, &one->disk.root);
+        stamp_done(&one->stamp);
+        free(one->text);
+    }
+    free(all->at);
+}
+
+static void look_at(struct candidate *one)
+{
+    struct disk *disk = &one->disk;
+    size_t len;
+    int r;
+
+    disk->root = disk_call(disk, open, one->member->dir, STAMP_DIR, O_RDONLY | O_DIRECTORY, 0);
+    if (disk->root < 0)
+        return;
+    r = stamp_read(disk, &one->stamp);
+    one->good = r == 0;
+    one->damaged = r == -EUCLEAN || r == -ENOENT;
+    if (one->damaged)
+        (void) file_text_read(disk, STAMP_NAME, MAX_TEXT, &one->text, &len);
+}
+
+static int candidates_init(struct candidates *all, const struct member member[], uint32_t n)
+{
+    *all = (struct candidates){ .at = calloc(n, sizeof *all->at) };
+    if (all->at == NULL)
+        return -ENOMEM;
+    for (; all->n < n; all->n++) {
+        struct candidate *one = &all->at[all->n];
+
+        one->member = &member[all->n];
+        one->disk = (struct disk){ .ops = one->member->ops, .ctx = one->member->ctx, .root = -1, .lock = -1 };
+        look_at(one);
+        all->n_good += one->good;
+        all->n_damaged += one->damaged;
+    }
+    return 0;
+}
+
+/* -- whose is it -- */
+
+static const struct stamp *newest(const struct candidates *all)
+{
+    const struct stamp *stamp = NULL;
+
+    for (uint32_t i = 0; i < all->n; i++)
+        if (all->at[i].good && (stamp == NULL || all->at[i].stamp.epoch > stamp->epoch))
+            stamp = &all->at[i].stamp;
+    return stamp;
+}
+
+/* The one index that the good stamps leave; false when they do not agree, or leave another number. */
+static bool missing_index(const struct candidates *all, const struct stamp *stamp, uint32_t *ret_index)
+{
+    uint32_t n_free = stamp->n_disks;
+
+    if (all->n != stamp->n_disks || all->n_good + 1 != stamp->n_disks)
+        return false;
+    for (uint32_t index = 0; index < stamp->n_disks; index++) {
+        bool taken = false;
+
+        for (uint32_t i = 0; i < all->n; i++) {
+            const struct stamp *other = &all->at[i].stamp;
+
+            if (!all->at[i].good)
+                continue;
+            if (memcmp(other->volume, stamp->volume, DISK_UUID_SIZE) != 0 || other->n_disks != stamp->n_disks)
+                return false;
+            taken |= other->index == index;
+        }
+        n_free -= taken;
+        if (!taken)
+            *ret_index = index;
+    }
+    return n_free == 1;
+}
+
+/* Whether a line of the damaged text says something else. */
+static bool contradicts(const char *text, const char *key, uint64_t value, const char *quote)
+{
+    char line[64];
+    const char *at;
+
+    snprintf(line, sizeof line, "\n%s = %s", key, quote);
+    at = strstr(text, line);
+    if (at == NULL)
+        return false;
+    snprintf(line, sizeof line, "\n%s = %s%" PRIu64 "%s;", key, quote, value, quote);
+    return strncmp(at, line, strlen(line)) != 0;
+}
+
+static bool has_dirs(const struct disk *disk, bool is_home)
+{
+    static const char *const name[] = { "obj", "layout", "ns", "todo", "tmp" };
+    struct stat st;
+
+    for (size_t i = 0; i < (is_home ? ARRAY_SIZE(name) : 2); i++)
+        if (disk_call(disk, stat, disk->root, name[i], &st) < 0 || !S_ISDIR(st.st_mode))
+            return false;
+    return true;
+}
+
+/* Beyond doubt: what is left of its own text says so, or, where nothing is left, it is where the disk was last. */
+static bool is_it(const struct candidate *one, const struct stamp *stamp, uint32_t index)
+{
+    char hex[2 * DISK_UUID_SIZE + 1];
+
+    hex_print(stamp->volume, DISK_UUID_SIZE, hex);
+    if (!has_dirs(&one->disk, index == stamp->home))
+        return false;
+    if (one->text != NULL &&
+        (contradicts(one->text, "index", index, "") || contradicts(one->text, "epoch", stamp->epoch, "\"")))
+        return false;
+    if (one->text != NULL && strstr(one->text, hex) != NULL)
+        return true;
+    return strcmp(one->member->path, stamp->disk[index].path) == 0;
+}
+
+/* -- writing it -- */
+
+static int lock_all(struct candidates *all)
+{
+    for (uint32_t i = 0; i < all->n; i++) {
+        struct disk *disk = &all->at[i].disk;
+        int r;
+
+        if (disk->root < 0)
+            continue;
+        disk->lock = disk_call(disk, open, disk->root, "lock", O_RDWR, 0);
+        if (disk->lock < 0)
+            continue; /* volume_open complains */
+        r = disk_call(disk, lock, disk->lock);
+        if (r < 0)
+            return r == -EAGAIN ? -EBUSY : r;
+    }
+    return 0;
+}
+
+static int rewrite(const struct candidate *one, const struct stamp *stamp, uint32_t index)
+{
+    struct stamp copy = *stamp;
+
+    copy.index = index;
+    return stamp_write(&one->disk, &copy);
+}
+
+static void tell(struct check *check, const struct candidate *one, enum finding_fate fate, bool done, const char *what)
+{
+    const struct finding finding = { .kind = "stamp",
+                                     .fate = fate,
+                                     .done = done,
+                                     .path = NULL,
+                                     .object = one->member->path,
+                                     .disk = UINT32_MAX,
+                                     .what = what };
+
+    check->n_fixed += fate == FINDING_FIXED;
+    check->n_left += fate == FINDING_LEFT;
+    check->tell(check->arg, &finding);
+}
+
+static int repair(struct check *check, struct candidates *all, const struct candidate *one)
+{
+    const struct stamp *stamp = newest(all);
+    uint32_t index = 0;
+    int r = 0;
+
+    if (all->n_damaged > 1 || stamp == NULL || !missing_index(all, stamp, &index)) {
+        tell(check, one, FINDING_LEFT, false,
+             "the stamp is damaged, and only one of a volume can be written anew: name all disks, the others whole");
+        return 0;
+    }
+    if (!is_it(one, stamp, index)) {
+        tell(check, one, FINDING_LEFT, false,
+             "the stamp is damaged, and nothing proves that this is the disk the others miss: mount it where it was "
+             "last, if it is");
+        return 0;
+    }
+    if (check->repair)
+        r = lock_all(all);
+    if (check->repair && r == 0)
+        r = rewrite(one, stamp, index);
+    if (r == 0)
+        tell(check, one, FINDING_FIXED, check->repair, "the stamp is damaged: is written anew from the others");
+    return r;
+}
+
+int stamps_check(struct check *check, const struct member member[], uint32_t n)
+{
+    cleanup(candidates_done) struct candidates all;
+    int r = candidates_init(&all, member, n);
+
+    for (uint32_t i = 0; r == 0 && i < all.n; i++)
+        if (all.at[i].damaged)
+            r = repair(check, &all, &all.at[i]);
+    return r;
+}
