@@ -106,7 +106,7 @@ same() {
 
 # make_volume N [format options]: disks $work/d0.., formatted; those of before go.
 make_volume() {
-    local n=$1
+    local n=$1 i
     shift
     rm -rf "$work"/d[0-9]*
     disks=()
@@ -128,6 +128,7 @@ is_served() {
 
 # try_start [options]: 0 when $disks are mounted at $mnt, else what the daemon ended with; what it said is in $log.
 try_start() {
+    local i
     : >"$log"
     "$fallsfs" -f "$@" "${disks[@]}" "$mnt" 2>>"$log" >>"$log" &
     daemon=$!
@@ -163,6 +164,7 @@ check_log() {
 
 # reap PID: waits for it to end, not for ever; its status.
 reap() {
+    local i
     for ((i = 0; i < 1000; i++)); do
         kill -0 "$1" 2>/dev/null || break
         sleep 0.02
@@ -175,7 +177,7 @@ reap() {
 
 # Unmounts; the daemon must end well.
 stop() {
-    local status
+    local status i
     if ! kill -0 "$daemon" 2>/dev/null; then
         wait "$daemon"
         fail "the daemon died with status $?"
