@@ -57,6 +57,8 @@ static void transfer(struct transfer *t)
     share->error = 0;
     if (r == 0)
         r = subfile_open(t->fs, t->file, share->slot, t->write, &fd);
+    if (r == 0 && t->write)
+        r = subfile_check_write(t->file, share->slot, share->sub_off);
     while (r == 0 && fd >= 0 && share->done < share->len) {
         ssize_t n = call(disk, fd, t);
 

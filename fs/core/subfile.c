@@ -2,6 +2,7 @@
 #include "fs/core/subfile.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 static uint32_t disk_index(const struct fs *fs, const struct file *file, uint32_t slot)
@@ -26,6 +27,39 @@ static int check(const struct disk *disk, int fd, uint64_t *ret_len)
     if (r == 0)
         *ret_len = (uint64_t) st.st_size;
     return r;
+}
+
+/* -- stamps: what a subfile is, told by itself where its disk has extended attributes -- */
+
+#define STAMP_XATTR "user.fallsfs"
+#define STAMP_SIZE  (ID_SIZE + 8 + 4)
+
+static void stamp_of(const struct file *file, uint32_t slot, uint8_t ret_stamp[static STAMP_SIZE])
+{
+    memcpy(ret_stamp, file->record.id, ID_SIZE);
+    for (int i = 0; i < 8; i++)
+        ret_stamp[ID_SIZE + i] = (uint8_t) (file->record.gen >> 8 * i);
+    for (int i = 0; i < 4; i++)
+        ret_stamp[ID_SIZE + 8 + i] = (uint8_t) (slot >> 8 * i);
+}
+
+/* A new subfile gets its stamp. One without is as good: a copy, a disk without attributes, a crash in between. */
+static void put_stamp(const struct disk *disk, int fd, const struct file *file, uint32_t slot)
+{
+    uint8_t stamp[STAMP_SIZE];
+
+    stamp_of(file, slot, stamp);
+    (void) disk_call(disk, set_xattr, fd, "", STAMP_XATTR, stamp, sizeof stamp, 0);
+}
+
+/* The bytes of another file, put here by hand, must not be taken for this one's. */
+static int check_stamp(const struct disk *disk, int fd, const struct file *file, uint32_t slot)
+{
+    uint8_t stamp[STAMP_SIZE], found[STAMP_SIZE];
+    ssize_t n = disk_call(disk, get_xattr, fd, "", STAMP_XATTR, found, sizeof found);
+
+    stamp_of(file, slot, stamp);
+    return n == STAMP_SIZE && memcmp(stamp, found, STAMP_SIZE) != 0 ? -EUCLEAN : 0;
 }
 
 static int open_path(struct fs *fs, const struct disk *disk, const char *path, bool create)
@@ -54,6 +88,27 @@ static int publish(struct file *file, uint32_t slot, int fd, uint64_t len)
     return 0;
 }
 
+static bool is_promised(struct file *file, uint32_t slot)
+{
+    bool promised;
+
+    pthread_mutex_lock(&file->meta);
+    promised = file_must_have(file, slot) > 0;
+    pthread_mutex_unlock(&file->meta);
+    return promised;
+}
+
+int subfile_check_write(struct file *file, uint32_t slot, uint64_t sub_off)
+{
+    int r = 0;
+
+    pthread_mutex_lock(&file->meta);
+    if (file->sub[slot].len < sub_off && file->sub[slot].len < file_must_have(file, slot))
+        r = -EIO;
+    pthread_mutex_unlock(&file->meta);
+    return r;
+}
+
 /* opening is held: one at a time, while others go on with what is open. */
 static int open_anew(struct fs *fs, struct file *file, uint32_t slot, bool create)
 {
@@ -65,10 +120,15 @@ static int open_anew(struct fs *fs, struct file *file, uint32_t slot, bool creat
     if (r < 0)
         return r;
     object_path(fs->volume, file->record.id, file->record.gen, slot, file->layout, path);
-    fd = open_path(fs, disk, path, create);
+    /* One that must be there and is not is lost: an empty one in its place would make zeros of its bytes. */
+    fd = open_path(fs, disk, path, create && !is_promised(file, slot));
     if (fd == -ENOENT)
-        return publish(file, slot, -1, 0);
+        return create ? -EIO : publish(file, slot, -1, 0);
     r = fd < 0 ? fd : check(disk, fd, &len);
+    if (r == 0 && len > 0)
+        r = check_stamp(disk, fd, file, slot);
+    else if (r == 0 && create)
+        put_stamp(disk, fd, file, slot);
     if (r < 0) {
         disk_close(disk, &fd);
         return r;

@@ -12,6 +12,9 @@ int subfile_disk(struct fs *fs, const struct file *file, uint32_t slot, const st
  * -EUCLEAN for anything there that is not a regular file of ours. */
 int subfile_open(struct fs *fs, struct file *file, uint32_t slot, bool create, int *ret_fd);
 
+/* Whether bytes may be written from sub_off on; -EIO behind bytes that are lost, which would become zeros. */
+int subfile_check_write(struct file *file, uint32_t slot, uint64_t sub_off);
+
 /* Closes all. */
 void subfile_close_all(struct fs *fs, struct file *file);
 

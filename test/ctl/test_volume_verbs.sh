@@ -110,7 +110,7 @@ expect 0 "*mounted at $work/m *" '' status d0 d1 d2
 (cd m/dir && expect 0 "*mounted at $work/m *" '' status ..)
 json ".volumes[] | select(.mountpoint == \"$work/m\") | .clean" false status
 expect 0 "*all *$work/m*" '' df m
-expect 0 $'m/a.dat\nstripe(1M) on d0,d1,d2\ngeneration 0  rotate *size 4.8M\n*present*present*present*/.fallsfs/obj/*' '' \
+expect 0 $'m/a.dat\nstripe(1M) on d0-d2\ngeneration 0  rotate *size 4.8M\n*present*present*present*/.fallsfs/obj/*' '' \
     map m/a.dat
 expect 0 '*size 5000000*' '' map -b m/a.dat
 expect 1 '' 'm/dir: is a directory*' map m/dir
