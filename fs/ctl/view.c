@@ -28,7 +28,9 @@ void view_done(struct view *view)
 
 const char *view_state(const struct view_disk *disk)
 {
-    return disk->probe != NULL ? probe_state_name(disk->probe->state) : "missing";
+    if (disk->probe != NULL)
+        return probe_state_name(disk->probe->state);
+    return probe_state_name(disk->silent ? PROBE_SILENT : PROBE_MISSING);
 }
 
 /* -- what to do about it -- */
@@ -158,6 +160,15 @@ static void find_stamp(struct view *view)
             view->stamp = &view->probe[i].stamp;
 }
 
+/* One that gives no answer is known by the place where it was last. */
+static void mark_silent(struct view *view)
+{
+    for (uint32_t i = 0; i < view->n; i++)
+        for (uint32_t j = 0; view->probe[i].state == PROBE_SILENT && j < view->stamp->n_disks; j++)
+            if (view->disk[j].probe == NULL && strcmp(view->disk[j].path, view->path[i]) == 0)
+                view->disk[j].silent = true;
+}
+
 static int place_disks(struct view *view, const struct mounts *mounts)
 {
     view->disk = calloc(view->stamp->n_disks, sizeof *view->disk);
@@ -180,6 +191,7 @@ static int place_disks(struct view *view, const struct mounts *mounts)
         if (disk->fs_type == NULL)
             return -ENOMEM;
     }
+    mark_silent(view);
     return 0;
 }
 

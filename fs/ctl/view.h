@@ -13,7 +13,8 @@
 
 struct view_disk {
     const char *path;          /* where it is, or was */
-    const struct probe *probe; /* NULL: nobody named it */
+    const struct probe *probe; /* NULL: nobody named it, or it gave no answer */
+    bool silent;               /* that */
     char *fs_type;
 };
 
