@@ -19,8 +19,10 @@ static const struct nest *nest_of(const struct plan *plan, const struct share *s
 
 void plan_done(struct plan *plan)
 {
-    free(plan->share);
-    free(plan->iov);
+    if (plan->share != &plan->only) {
+        free(plan->share);
+        free(plan->iov);
+    }
     free(plan->scratch);
     *plan = (struct plan){ 0 };
 }
@@ -187,6 +189,26 @@ void plan_scatter(struct plan *plan, const struct share *share)
 
 /* -- both -- */
 
+/* Small requests mostly are one run: no memory is needed for those. */
+static bool is_one_run(struct plan *plan)
+{
+    struct runs runs;
+    struct run run;
+
+    if (runs_init(&runs, plan->layout->pattern, plan->file_off, plan->len) < 0 || !runs_next(&runs, &run) ||
+        run.len < plan->len)
+        return false;
+    plan->only_iov = (struct iovec){ plan->buf, plan->len };
+    plan->only = (struct share){ .slot = file_layout_slot(plan->layout, run.element),
+                                 .sub_off = run.sub_off,
+                                 .len = run.len,
+                                 .n_iov = 1,
+                                 .iov = &plan->only_iov };
+    plan->share = &plan->only;
+    plan->n_shares = 1;
+    return true;
+}
+
 int plan_init(struct plan *plan, const struct file_layout *layout, uint64_t file_off, uint64_t len, void *buf)
 {
     uint64_t end;
@@ -195,6 +217,8 @@ int plan_init(struct plan *plan, const struct file_layout *layout, uint64_t file
     *plan = (struct plan){ .layout = layout, .file_off = file_off, .len = len, .buf = buf };
     if (add_overflows(file_off, len, &end) || end > FALLS_LIMIT)
         return -EFBIG;
+    if (is_one_run(plan))
+        return 0;
     r = is_fine_grained(plan) ? pack(plan) : list_pieces(plan);
     if (r < 0)
         plan_done(plan);

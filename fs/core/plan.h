@@ -32,6 +32,8 @@ struct plan {
     struct share *share;
     struct iovec *iov;
     uint8_t *scratch;
+    struct share only; /* of a request that is one run */
+    struct iovec only_iov;
 };
 
 /* buf has len bytes, those of the file from file_off on. -EFBIG past the last byte a layout can reach. */
