@@ -34,11 +34,11 @@ static int check(const struct disk *disk, int fd, uint64_t *ret_len)
 #define STAMP_XATTR "user.fallsfs"
 #define STAMP_SIZE  (ID_SIZE + 8 + 4)
 
-static void stamp_of(const struct file *file, uint32_t slot, uint8_t ret_stamp[static STAMP_SIZE])
+static void stamp_of(const struct record *record, uint32_t slot, uint8_t ret_stamp[static STAMP_SIZE])
 {
-    memcpy(ret_stamp, file->record.id, ID_SIZE);
+    memcpy(ret_stamp, record->id, ID_SIZE);
     for (int i = 0; i < 8; i++)
-        ret_stamp[ID_SIZE + i] = (uint8_t) (file->record.gen >> 8 * i);
+        ret_stamp[ID_SIZE + i] = (uint8_t) (record->gen >> 8 * i);
     for (int i = 0; i < 4; i++)
         ret_stamp[ID_SIZE + 8 + i] = (uint8_t) (slot >> 8 * i);
 }
@@ -48,17 +48,16 @@ static void put_stamp(const struct disk *disk, int fd, const struct file *file, 
 {
     uint8_t stamp[STAMP_SIZE];
 
-    stamp_of(file, slot, stamp);
+    stamp_of(&file->record, slot, stamp);
     (void) disk_call(disk, set_xattr, fd, "", STAMP_XATTR, stamp, sizeof stamp, 0);
 }
 
-/* The bytes of another file, put here by hand, must not be taken for this one's. */
-static int check_stamp(const struct disk *disk, int fd, const struct file *file, uint32_t slot)
+int subfile_check_stamp(const struct disk *disk, int dir, const char *path, const struct record *record, uint32_t slot)
 {
     uint8_t stamp[STAMP_SIZE], found[STAMP_SIZE];
-    ssize_t n = disk_call(disk, get_xattr, fd, "", STAMP_XATTR, found, sizeof found);
+    ssize_t n = disk_call(disk, get_xattr, dir, path, STAMP_XATTR, found, sizeof found);
 
-    stamp_of(file, slot, stamp);
+    stamp_of(record, slot, stamp);
     return n == STAMP_SIZE && memcmp(stamp, found, STAMP_SIZE) != 0 ? -EUCLEAN : 0;
 }
 
@@ -126,7 +125,7 @@ static int open_anew(struct fs *fs, struct file *file, uint32_t slot, bool creat
         return create ? -EIO : publish(file, slot, -1, 0);
     r = fd < 0 ? fd : check(disk, fd, &len);
     if (r == 0 && len > 0)
-        r = check_stamp(disk, fd, file, slot);
+        r = subfile_check_stamp(disk, fd, "", &file->record, slot);
     else if (r == 0 && create)
         put_stamp(disk, fd, file, slot);
     if (r < 0) {

@@ -15,6 +15,10 @@ int subfile_open(struct fs *fs, struct file *file, uint32_t slot, bool create, i
 /* Whether bytes may be written from sub_off on; -EIO behind bytes that are lost, which would become zeros. */
 int subfile_check_write(struct file *file, uint32_t slot, uint64_t sub_off);
 
+/* -EUCLEAN when a subfile says itself that it is another one: the bytes of another file, put there by hand, must not be
+ * taken for this one's. Many say nothing. */
+int subfile_check_stamp(const struct disk *disk, int dir, const char *path, const struct record *record, uint32_t slot);
+
 /* Closes all. */
 void subfile_close_all(struct fs *fs, struct file *file);
 

@@ -82,7 +82,7 @@ static void tell_lost(struct subject *subject, const char *kind, const struct sp
 
     checking_tell_left(subject->checking, kind, spot,
                        "%" PRIu64 " bytes are lost, the first is byte %" PRIu64
-                       " of the file: reading them is an error until they are written again, or the subfile is back",
+                       " of the file: reading them is an error until the subfile is back, or the file is written anew",
                        must - len, first);
 }
 
@@ -121,6 +121,10 @@ static void check_subfile(struct subject *subject, uint32_t slot)
         checking_tell_left(subject->checking, "linked", &spot,
                            "a subfile has a second name, so it is not used: remove the other one");
     len = (uint64_t) st.st_size;
+    if (len > 0 && subfile_check_stamp(disk, disk->root, object, &subject->record, slot) < 0)
+        checking_tell_left(subject->checking, "foreign", &spot,
+                           "a subfile holds the bytes of another file or element: put the right one back; until then "
+                           "reading it is an error");
     if (len < must)
         tell_lost(subject, "short", &spot, slot, len);
     if (len > may_have(subject, slot)) {

@@ -18,7 +18,7 @@ static const char help[] =
     "Checks a volume that is not mounted, and with -y repairs what can be repaired without inventing anything. Mounting\n"
     "never needs it: what a crash leaves unfinished the next mount finishes. Nothing that a valid record names is removed;\n"
     "what nobody needs goes to .fallsfs/lost/ on its disk. Bytes that are lost are told each time; reading them is an\n"
-    "error until they are written again.\n"
+    "error until the subfile is put back or the file is written anew.\n"
     "\n"
     "  -n            only look, write nothing at all; this is the default\n"
     "  -y            repair\n"

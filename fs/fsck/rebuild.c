@@ -63,7 +63,7 @@ static void survey_done(struct survey *survey)
 
 static int survey_one(struct survey *survey, const struct member *member, struct volume_error *error)
 {
-    struct stamp stamp;
+    cleanup(stamp_done) struct stamp stamp = { 0 };
     struct disk disk;
     int r = open_member(member, &disk);
 
@@ -86,8 +86,7 @@ static int survey_one(struct survey *survey, const struct member *member, struct
         survey_done(survey);
         survey->stamp = stamp;
         survey->has_stamp = true;
-    } else if (disk.root >= 0 && r == 0) {
-        stamp_done(&stamp);
+        stamp = (struct stamp){ 0 };
     }
     disk_close(&disk, &disk.root);
     return r;

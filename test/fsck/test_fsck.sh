@@ -204,6 +204,17 @@ ln "$(subfile f 1)" planted
 left 'a subfile has a second name' '*/f: d*linked: *'
 rm planted
 
+again
+object=$(subfile f 1)
+mv "$object" kept.object
+cp -a --no-preserve=links "$(subfile f 2)" "$object"
+left 'a subfile has the bytes of another' '*/f: d*foreign: *'
+lost_bytes f
+mv kept.object "$object"
+what='the right one is back'
+looks 0 '*nothing is wrong'
+is f f
+
 # -- objects that nobody owns --
 
 again
