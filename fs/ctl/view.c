@@ -56,7 +56,7 @@ static bool is_newest(const struct view *view, const struct stamp *stamp)
     return stamp->epoch == view->stamp->epoch || stamp->next == view->stamp->epoch;
 }
 
-/* What was named and is no disk of this volume as it is now. */
+/* What was named and is no disk that can be looked at. */
 static void advise_on_named(struct view *view, uint32_t i)
 {
     const struct probe *probe = &view->probe[i];
@@ -68,17 +68,27 @@ static void advise_on_named(struct view *view, uint32_t i)
         advise(view, "the stamp of %s is damaged: unmount the volume and run fsck.fallsfs -y on its disks", path);
     else if (probe->error == -EACCES || probe->error == -EPERM)
         advise(view, "%s may not be looked at: ask as the user who mounted the volume, or as root", path);
+    else if (probe->state == PROBE_MISSING && probe->error == -ENOENT && view->stamp == NULL)
+        advise(view,
+               "%s is no disk of a volume: mount what belongs there; 'fallsctl format DISK...' makes a new volume",
+               path);
     else if (probe->state == PROBE_MISSING && probe->error == -ENOENT)
         advise(view, "%s is no disk of a volume now: mount what belongs there, then mount the volume again", path);
     else if (probe->state == PROBE_MISSING)
         advise(view, "%s cannot be read (%s): look for errors of that disk with dmesg", path, strerror(-probe->error));
-    else if (memcmp(probe->stamp.volume, view->stamp->volume, DISK_UUID_SIZE) != 0)
-        advise(view, "%s belongs to another volume: name the disks of one volume", path);
-    else if (!is_newest(view, &probe->stamp))
+}
+
+static void advise_on_stamp(struct view *view, uint32_t i)
+{
+    const struct stamp *stamp = &view->probe[i].stamp;
+
+    if (memcmp(stamp->volume, view->stamp->volume, DISK_UUID_SIZE) != 0)
+        advise(view, "%s belongs to another volume: name the disks of one volume", view->path[i]);
+    else if (!is_newest(view, stamp))
         advise(view,
                "%s is an old copy, it last saw epoch %" PRIu64 " of %" PRIu64 ": use the disk that was in the volume "
                "since",
-               path, probe->stamp.epoch, view->stamp->epoch);
+               view->path[i], stamp->epoch, view->stamp->epoch);
 }
 
 static void advise_on_disk(struct view *view, uint32_t index)
@@ -124,10 +134,11 @@ static void advise_on_mount(struct view *view)
 
 static void advise_on_all(struct view *view)
 {
-    if (view->stamp == NULL)
-        advise(view, "none of these is a disk of a volume: 'fallsctl format DISK...' makes one of empty directories");
-    for (uint32_t i = 0; view->stamp != NULL && i < view->n; i++)
-        advise_on_named(view, i);
+    for (uint32_t i = 0; i < view->n; i++)
+        if (!probe_answered(&view->probe[i]))
+            advise_on_named(view, i);
+        else if (view->stamp != NULL)
+            advise_on_stamp(view, i);
     for (uint32_t i = 0; view->stamp != NULL && i < view->stamp->n_disks; i++)
         advise_on_disk(view, i);
     if (view->stamp != NULL)

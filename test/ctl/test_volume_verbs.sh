@@ -75,7 +75,7 @@ expect 0 'volume * not mounted  3 of 3 disks*d0 *online*hdd  home*one new file c
 expect 3 '*d1 *missing*action: disk d1 is missing: mount it at *' '' status d0 d2
 expect 3 '*action: the home disk d0 is missing*fsck.fallsfs --home-lost*' '' status d1 d2
 expect 3 '*action: */m is no disk of a volume now*' '' status d0 d1 m
-expect 1 'action: none of these is a disk*' '' status m
+expect 1 'action: */m is no disk of a volume: *fallsctl format*' '' status m
 json '.output_version, (.volumes[0] | .mountpoint, .clean, (.disks | length), .disks[0].home, .actions)' \
     $'1\nnull\ntrue\n3\ntrue\n[]' status d0 d1 d2
 json '.volumes[0].disks[1] | .disk, .state, .fs' $'"d1"\n"missing"\nnull' status d0 d2
@@ -127,6 +127,15 @@ json '.files[0].file' '"m/dir/link"' map m/dir/link
 "$fallsctl" map --json m/a.dat | jq -r '.files[0].subfiles[].object' | while read -r object; do
     [ -f "$object" ] || complain "map names $object, which is not there"
 done
+
+# who may not look at the disks hears that, if this is root's volume
+if [ "$(id -u)" = 0 ]; then
+    chmod 755 .
+    cp "$fallsctl" fallsctl
+    [[ $(setpriv --reuid=65534 --regid=65534 --clear-groups ./fallsctl status m) == \
+        'action: '*'/d0 may not be looked at: ask as the user who mounted the volume, or as root'* ]] ||
+        complain 'status as somebody else'
+fi
 
 # a daemon that is gone
 sync m/a.dat
