@@ -36,8 +36,9 @@ static const char *proc_path(struct proc_path *proc, int dir, const char *path)
 /* Whoever can write a disk may have put a symlink in the place of a directory. */
 static int open_beneath(int dir, const char *path, int flags, mode_t mode)
 {
+    bool makes = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
     struct open_how how = { .flags = (unsigned) flags,
-                            .mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? mode : 0,
+                            .mode = makes ? mode : 0,
                             .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
 
     return (int) syscall(SYS_openat2, dir, path, &how, sizeof how);

@@ -235,35 +235,62 @@ int file_get(struct fs *fs, struct inode *inode, struct file **ret_file)
 }
 
 /* The last user goes: subfiles as long as they must be, the record as it is. A file that has no name any more goes. */
-static void close_file(struct fs *fs, struct file *file)
+static int close_file(struct fs *fs, struct file *file)
 {
     struct inode *inode = file->inode;
+    int r;
 
     if (inode_is_gone(fs->inodes, inode)) {
         reaper_take(fs->reaper, &file->record);
         inode->reaped = true;
-    } else if (!fs->read_only) {
-        (void) file_settle(fs, file); /* who wants to know has asked with fsync or close */
-        (void) file_pad_if_needed(fs, file);
-        (void) file_settle(fs, file);
+        return 0;
     }
+    if (fs->read_only)
+        return 0;
+    r = file_settle(fs, file);
+    (void) file_pad_if_needed(fs, file); /* a record that does not say so is as good */
+    return r == 0 ? file_settle(fs, file) : r;
 }
 
 void file_put(struct fs *fs, struct file *file)
 {
     struct inode *inode = file->inode;
-    bool last;
+    bool last, was_kept;
 
     pthread_mutex_lock(&inode->lock);
     last = --file->n_users == 0;
+    was_kept = file->kept;
     if (last) {
-        close_file(fs, file);
-        inode->file = NULL;
+        /* What could not be stored is kept, with a hold on the inode: the next one to close it tries again. */
+        file->kept = close_file(fs, file) < 0;
+        last = !file->kept;
     }
+    if (last)
+        inode->file = NULL;
+    else if (file->kept && !was_kept)
+        inode_ref(fs->inodes, inode);
     pthread_mutex_unlock(&inode->lock);
     if (last)
         free_file(fs, file); /* closing subfiles may wait for their disks */
+    if (last && was_kept)
+        inode_unref(fs->inodes, inode);
     inode_unref(fs->inodes, inode);
+}
+
+int file_end(struct fs *fs, struct inode *inode)
+{
+    struct file *file;
+    int r = 0;
+
+    pthread_mutex_lock(&inode->lock);
+    file = inode->file;
+    inode->file = NULL;
+    if (file != NULL)
+        r = close_file(fs, file);
+    pthread_mutex_unlock(&inode->lock);
+    if (file != NULL)
+        free_file(fs, file);
+    return r;
 }
 
 /* -- size and times -- */

@@ -22,6 +22,7 @@ struct subfile {
 struct file {
     struct inode *inode;
     uint32_t n_users; /* inode->lock */
+    bool kept;        /* inode->lock; without users, since its record could not be stored */
     struct file_layout *layout;
     uint32_t n_slots;
 
@@ -47,6 +48,10 @@ void file_put(struct fs *fs, struct file *file);
 
 /* The same for a file that was just made with this record. */
 int file_get_made(struct fs *fs, struct inode *inode, const struct record *record, struct file **ret_file);
+
+/* The end of the mount: nobody will close the file any more, if it is in use. The inode's references are not counted.
+ */
+int file_end(struct fs *fs, struct inode *inode);
 
 /* Bytes read, fewer only at the end of the file; or an error, if it is with any of them. */
 ssize_t file_read(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off);

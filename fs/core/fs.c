@@ -96,35 +96,34 @@ int fs_new(struct volume *volume, const struct fs_options *options, struct fs **
     return 0;
 }
 
+struct ending {
+    struct fs *fs;
+    int error; /* the first */
+};
+
 /* The kernel forgets handles in its own time; at the end nobody is left who would close them. */
-static void close_one(void *arg, struct inode *inode)
+static void end_one(void *arg, struct inode *inode)
 {
-    struct fs *fs = arg;
+    struct ending *ending = arg;
+    int r = file_end(ending->fs, inode);
 
-    for (;;) {
-        struct file *file;
-
-        pthread_mutex_lock(&inode->lock);
-        file = inode->file;
-        pthread_mutex_unlock(&inode->lock);
-        if (file == NULL)
-            return;
-        file_put(fs, file);
-    }
+    if (ending->error == 0)
+        ending->error = r;
 }
 
 int fs_free(struct fs *fs)
 {
-    int r = 0;
+    struct ending ending = { .fs = fs };
+    int r;
 
     workers_drain(fs->workers);
-    inodes_visit(fs->inodes, close_one, fs);
+    inodes_visit(fs->inodes, end_one, &ending);
     workers_drain(fs->workers);
-    if (!fs->read_only) {
+    r = ending.error;
+    if (r == 0 && !fs->read_only)
         r = volume_sync(fs->volume);
-        if (r == 0)
-            r = volume_end_epoch(fs->volume);
-    }
+    if (r == 0)
+        r = volume_end_epoch(fs->volume); /* else the next mount looks at what this one did */
     free_all(fs);
     return r;
 }

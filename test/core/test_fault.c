@@ -57,6 +57,8 @@ static uint64_t run_program(struct world *world, uint64_t seed, const struct fau
         sim_fail(world->sim, n_calls + fault->at, fault->error, fault->persistent,
                  fault->disk % (int) (world->n_disks + 1) - 1);
     }
+    if (fault != NULL && getenv("FALLSFS_TRACE") != NULL)
+        sim_trace(world->sim, stderr);
     run_steps(world, &rng);
     n_calls = world->sim->calls - n_calls;
     sim_heal(world->sim);
