@@ -118,8 +118,8 @@ static struct file *new_file(struct inode *inode, struct file_layout *layout, co
     file->n_stores = 1; /* nobody remembers whether it is synced */
     pthread_mutex_init(&file->sync_lock, NULL);
     pthread_rwlock_init(&file->io, NULL);
-    pthread_mutex_init(&file->opening, NULL);
     pthread_mutex_init(&file->meta, NULL);
+    pthread_cond_init(&file->opened, NULL);
     for (uint32_t slot = 0; slot < n_slots; slot++)
         file->sub[slot] = (struct subfile){ .fd = -1, .len = SUBFILE_LEN_UNKNOWN };
     return file;
@@ -131,7 +131,7 @@ static void free_file(struct fs *fs, struct file *file)
     layouts_put(fs->layouts, file->layout);
     pthread_mutex_destroy(&file->sync_lock);
     pthread_rwlock_destroy(&file->io);
-    pthread_mutex_destroy(&file->opening);
+    pthread_cond_destroy(&file->opened);
     pthread_mutex_destroy(&file->meta);
     free(file);
 }
@@ -315,33 +315,89 @@ uint32_t file_errors(struct file *file)
     return n;
 }
 
-void file_touch(struct file *file)
+void file_touch(struct file *file, uint64_t len)
 {
     (void) clock_gettime(CLOCK_REALTIME_COARSE, &file->mtime);
     file->times_dirty = true;
+    file->written += len;
     file->inode->read_since_change = false;
 }
 
-/* Blocks of all subfiles, as far as they are open; of others it does not change. */
-static uint64_t count_blocks(struct fs *fs, const struct file *file)
+/* Without asking: what was counted, and what was written since, but no more than there is. meta is held. */
+static uint64_t estimate_blocks(const struct file *file)
+{
+    uint64_t most = 0;
+
+    if (file->written == 0)
+        return file->record.blocks;
+    for (uint32_t slot = 0; slot < file->n_slots; slot++) {
+        uint64_t len = file->sub[slot].len;
+
+        if (len == SUBFILE_LEN_UNKNOWN)
+            len = bits_has(&file->record.bits, slot) ? file_layout_len(file->layout, slot, file->record.size) : 0;
+        most += (len + 4095) / 4096 * 8;
+    }
+    return MIN(most, file->record.blocks + (file->written + 4095) / 4096 * 8);
+}
+
+uint64_t file_blocks(struct file *file)
+{
+    uint64_t blocks;
+
+    pthread_mutex_lock(&file->meta);
+    blocks = estimate_blocks(file);
+    pthread_mutex_unlock(&file->meta);
+    return blocks;
+}
+
+/* Asks the disks, if they all answer promptly. io is held: no subfile is closed. */
+static bool count_blocks(struct fs *fs, struct file *file, uint64_t *ret_blocks)
 {
     uint64_t blocks = 0;
 
     for (uint32_t slot = 0; slot < file->n_slots; slot++) {
         const struct disk *disk;
         struct stat st;
+        int fd;
 
-        if (file->sub[slot].fd < 0) {
-            if (bits_has(&file->record.bits, slot) && !file->sub[slot].absent)
-                return file->record.blocks; /* not all are known */
+        if (subfile_disk(fs, file, slot, &disk) < 0 || !watch_is_prompt(disk->watch) ||
+            subfile_open(fs, file, slot, false, &fd) < 0)
+            return false;
+        if (fd < 0)
             continue;
-        }
-        if (subfile_disk(fs, file, slot, &disk) < 0 || !watch_is_prompt(disk->watch))
-            return file->record.blocks; /* not worth waiting for */
-        if (disk_call(disk, stat, file->sub[slot].fd, "", &st) == 0)
-            blocks += (uint64_t) st.st_blocks;
+        if (disk_call(disk, stat, fd, "", &st) < 0)
+            return false;
+        blocks += (uint64_t) st.st_blocks;
     }
-    return blocks;
+    *ret_blocks = blocks;
+    return true;
+}
+
+static void update_blocks(struct fs *fs, struct file *file)
+{
+    uint64_t blocks, written;
+    bool stale;
+
+    pthread_mutex_lock(&file->meta);
+    written = file->written;
+    stale = file->times_dirty;
+    pthread_mutex_unlock(&file->meta);
+    if (!stale)
+        return;
+    pthread_rwlock_rdlock(&file->io);
+    if (count_blocks(fs, file, &blocks)) {
+        pthread_mutex_lock(&file->meta);
+        file->record.blocks = blocks;
+        file->written -= written;
+        pthread_mutex_unlock(&file->meta);
+    }
+    pthread_rwlock_unlock(&file->io);
+}
+
+int file_flush(struct fs *fs, struct file *file)
+{
+    update_blocks(fs, file);
+    return file_settle(fs, file);
 }
 
 static int store_times(struct fs *fs, struct file *file)
@@ -367,7 +423,7 @@ int file_settle(struct fs *fs, struct file *file)
 
     pthread_mutex_lock(&file->meta);
     if (file->times_dirty) {
-        file->record.blocks = count_blocks(fs, file);
+        file->record.blocks = estimate_blocks(file);
         file->record.padded = file_is_padded(file);
     }
     r = file_store(fs, file);

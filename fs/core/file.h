@@ -16,6 +16,7 @@
 struct subfile {
     int fd;       /* meta; -1: not open */
     bool absent;  /* meta; looked for and not there */
+    bool opening; /* meta; somebody waits for its disk; opened tells when that is over */
     uint64_t len; /* meta; or SUBFILE_LEN_UNKNOWN */
 };
 
@@ -28,14 +29,15 @@ struct file {
 
     pthread_mutex_t sync_lock;
     pthread_rwlock_t io;
-    pthread_mutex_t opening;            /* one subfile is opened at a time; may wait for its disk */
     pthread_mutex_t meta;               /* never waits for any disk but the home disk */
+    pthread_cond_t opened;              /* of meta */
     struct record record;               /* meta; size is the file's size now */
     struct record stored;               /* meta; what the stub has */
     uint64_t strict;                    /* meta; up to here the subfiles in strict_bits must be there, in full */
     struct record_bits strict_bits;     /* meta */
     uint32_t n_stores, n_stores_synced; /* meta; stored records, and how many of them an fsync has covered */
     bool times_dirty;                   /* meta; mtime is newer than the stub's */
+    uint64_t written;                   /* meta; bytes since blocks were counted */
     struct timespec mtime;              /* meta */
     uint32_t n_errors;                  /* meta; failed syncs so far */
     struct subfile sub[];
@@ -71,6 +73,12 @@ int64_t file_seek(struct fs *fs, struct file *file, uint64_t off, int whence);
 /* Makes size and times the stub's. */
 int file_settle(struct fs *fs, struct file *file);
 
+/* The same for a handle that is being closed: also counts blocks, which may wait for the disks. */
+int file_flush(struct fs *fs, struct file *file);
+
+/* 512-byte blocks, as far as that can be told without asking the disks. */
+uint64_t file_blocks(struct file *file);
+
 /* Makes everything written so far durable; data_only: not times. */
 int file_sync(struct fs *fs, struct file *file, bool data_only);
 
@@ -84,8 +92,8 @@ uint64_t file_size(struct file *file);
 /* How long the subfile of a slot must be, or its bytes are lost. meta is held. */
 uint64_t file_must_have(const struct file *file, uint32_t slot);
 
-/* A change of the bytes, now. meta is held. */
-void file_touch(struct file *file);
+/* A change of so many bytes, now. meta is held. */
+void file_touch(struct file *file, uint64_t len);
 
 /* Stores the record as it is now, if it differs from what the stub has. meta is held. */
 int file_store(struct fs *fs, struct file *file);

@@ -176,7 +176,7 @@ static int truncate_locked(struct fs *fs, struct file *file, uint64_t size)
         return r;
     pthread_mutex_lock(&file->meta);
     file->record.size = size;
-    file_touch(file);
+    file_touch(file, 0);
     pthread_mutex_unlock(&file->meta);
     return 0;
 }
@@ -198,7 +198,7 @@ int file_truncate(struct fs *fs, struct file *file, uint64_t size)
     old_left = r == 0 && file->record.oldest_gen < file->record.gen;
     pthread_rwlock_unlock(&file->io);
     if (r == 0)
-        r = file_settle(fs, file);
+        r = file_flush(fs, file);
     if (old_left)
         file_reap_old(fs, file);
     return r;
@@ -260,14 +260,14 @@ int file_allocate(struct fs *fs, struct file *file, int mode, uint64_t off, uint
         pthread_mutex_lock(&file->meta);
         if ((mode & FALLOC_FL_KEEP_SIZE) == 0)
             file->record.size = MAX(file->record.size, end);
-        file_touch(file);
+        file_touch(file, (mode & FALLOC_FL_PUNCH_HOLE) != 0 ? 0 : len);
         pthread_mutex_unlock(&file->meta);
     } else {
         if (file_cut_tails(fs, file) < 0)
             file_must_cut(file);
     }
     pthread_rwlock_unlock(&file->io);
-    return r < 0 ? r : file_settle(fs, file);
+    return r < 0 ? r : file_flush(fs, file);
 }
 
 /* The first data, or the first hole, in one subfile from the file's byte off on: a byte of the file, or size. */

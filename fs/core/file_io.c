@@ -173,7 +173,7 @@ static void note_written(struct file *file, const struct plan *plan, uint64_t le
     }
     if (len > 0) {
         file->record.size = MAX(file->record.size, plan->file_off + len);
-        file_touch(file);
+        file_touch(file, len);
     }
     pthread_mutex_unlock(&file->meta);
 }

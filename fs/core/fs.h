@@ -5,7 +5,6 @@
  *     inode->lock                 whether the file is loaded; removing it
  *       file->sync_lock           one fsync of a file at a time
  *         file->io (rw)           its bytes: shared to read and write, exclusive to cut
- *           file->opening         one subfile is opened at a time
  *           file->meta            record, lengths, which subfiles are open
  *             inodes->naming      who is called what, while that changes
  *               inodes->lock      which inodes exist, their names, references, descriptors

@@ -108,7 +108,6 @@ int subfile_check_write(struct file *file, uint32_t slot, uint64_t sub_off)
     return r;
 }
 
-/* opening is held: one at a time, while others go on with what is open. */
 static int open_anew(struct fs *fs, struct file *file, uint32_t slot, bool create)
 {
     const struct disk *disk;
@@ -135,31 +134,51 @@ static int open_anew(struct fs *fs, struct file *file, uint32_t slot, bool creat
     return publish(file, slot, fd, len);
 }
 
-/* True when what is known of the subfile is enough. */
-static bool is_known(struct file *file, uint32_t slot, bool create, int *ret_fd)
+/* True when what is known of the subfile is enough. meta is held. */
+static bool is_known(const struct subfile *sub, bool create)
 {
-    const struct subfile *sub = &file->sub[slot];
-    bool known;
+    return sub->fd >= 0 || (sub->absent && !create);
+}
 
-    pthread_mutex_lock(&file->meta);
-    known = sub->fd >= 0 || (sub->absent && !create);
-    *ret_fd = sub->fd;
-    pthread_mutex_unlock(&file->meta);
-    return known;
+/* Waits while somebody else opens the subfile, as long as there is hope. meta is held. */
+static int wait_for_opening(struct fs *fs, struct file *file, uint32_t slot, bool create)
+{
+    const struct disk *disk;
+    int r = subfile_disk(fs, file, slot, &disk);
+
+    while (r == 0 && file->sub[slot].opening && !is_known(&file->sub[slot], create)) {
+        struct timespec when;
+
+        r = watch_refuses(disk->watch);
+        if (r < 0)
+            return r;
+        clock_gettime(CLOCK_REALTIME, &when);
+        when.tv_nsec += 100000000;
+        when.tv_sec += when.tv_nsec / 1000000000;
+        when.tv_nsec %= 1000000000;
+        (void) pthread_cond_timedwait(&file->opened, &file->meta, &when);
+    }
+    return r;
 }
 
 int subfile_open(struct fs *fs, struct file *file, uint32_t slot, bool create, int *ret_fd)
 {
+    struct subfile *sub = &file->sub[slot];
     int r = 0;
 
-    if (is_known(file, slot, create, ret_fd))
-        return 0;
-    pthread_mutex_lock(&file->opening);
-    if (!is_known(file, slot, create, ret_fd))
+    pthread_mutex_lock(&file->meta);
+    if (!is_known(sub, create))
+        r = wait_for_opening(fs, file, slot, create);
+    if (r == 0 && !is_known(sub, create)) {
+        sub->opening = true;
+        pthread_mutex_unlock(&file->meta);
         r = open_anew(fs, file, slot, create);
-    pthread_mutex_unlock(&file->opening);
-    if (r == 0)
-        (void) is_known(file, slot, create, ret_fd);
+        pthread_mutex_lock(&file->meta);
+        sub->opening = false;
+        pthread_cond_broadcast(&file->opened);
+    }
+    *ret_fd = sub->fd;
+    pthread_mutex_unlock(&file->meta);
     return r;
 }
 

@@ -39,6 +39,7 @@ static int stat_loaded(struct fs *fs, struct file *file, struct stat *st)
     pthread_mutex_lock(&file->meta);
     show(&file->record, st);
     pthread_mutex_unlock(&file->meta);
+    st->st_blocks = (blkcnt_t) file_blocks(file);
     return r;
 }
 

@@ -29,11 +29,23 @@ uint64_t watch_oldest(struct watch *watch)
     return oldest < now ? now - oldest : 0;
 }
 
+static bool is_dead(struct watch *watch)
+{
+    return watch->patience > 0 && watch_oldest(watch) + MARGIN > watch->patience;
+}
+
+int watch_refuses(struct watch *watch)
+{
+    if (watch == NULL)
+        return 0;
+    return is_dead(watch) ? -EIO : watch_oldest(watch) > WATCH_STALL ? -ETIMEDOUT : 0;
+}
+
 int watch_enter(struct watch *watch)
 {
     uint64_t taken = atomic_load_explicit(&watch->taken, memory_order_relaxed);
 
-    if (taken != 0 && watch->patience > 0 && watch_oldest(watch) + MARGIN > watch->patience)
+    if (taken != 0 && is_dead(watch))
         return WATCH_DEAD;
     /* Looking at all clocks is for when many wait. */
     if (__builtin_popcountll(taken) >= MAX_STUCK && watch_oldest(watch) > WATCH_STALL)

@@ -41,6 +41,9 @@ uint64_t watch_now(void);
 int watch_enter(struct watch *watch);
 void watch_leave(struct watch *watch, int seat);
 
+/* What watch_enter would tell who cannot wait: 0, -ETIMEDOUT when the disk is stalled, -EIO when it is dead. */
+int watch_refuses(struct watch *watch);
+
 /* How long, in ms, the oldest call has been waiting; 0: none does. */
 uint64_t watch_oldest(struct watch *watch);
 

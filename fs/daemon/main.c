@@ -170,6 +170,8 @@ static int mount_fs(const struct options *options, struct fs *fs)
     struct fuse_session *session = NULL;
     int r = handles_new(&mount.handles);
 
+    the_mount = &mount;
+
     if (r == 0)
         r = keeper_new(fs, options->timeout, &mount.keeper);
     if (r == 0)

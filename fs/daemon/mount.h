@@ -20,15 +20,14 @@ struct mount {
     uint32_t max_read; /* bytes of one read request; 0: the kernel's choice */
 };
 
-static inline struct mount *mount_of(fuse_req_t req)
-{
-    return fuse_req_userdata(req);
-}
+/* The only one of the process. A request can be gone before its operation is over, when it was answered for: nothing is
+ * asked of it after the operation has waited for a disk. */
+extern struct mount *the_mount;
 
 /* Each operation begins with this: its request is served from here on. */
 static inline void serve(fuse_req_t req)
 {
-    keeper_begin(mount_of(req)->keeper, req);
+    keeper_begin(the_mount->keeper, req);
 }
 
 /* An inode the kernel names; it names only those it was told of and has not forgotten. Held while the operation works
@@ -38,9 +37,9 @@ struct held {
     struct inode *inode;
 };
 
-static inline struct held hold(fuse_req_t req, fuse_ino_t ino)
+static inline struct held hold(fuse_ino_t ino)
 {
-    struct inodes *inodes = mount_of(req)->fs->inodes;
+    struct inodes *inodes = the_mount->fs->inodes;
 
     return (struct held){ inodes, inodes_find(inodes, ino) };
 }
@@ -51,9 +50,9 @@ static inline void held_done(struct held *held)
 }
 
 /* The handle of an open file or directory, with a reference. */
-static inline struct handle *handle_of(fuse_req_t req, const struct fuse_file_info *fi)
+static inline struct handle *handle_of(const struct fuse_file_info *fi)
 {
-    return handles_get(mount_of(req)->handles, fi->fh);
+    return handles_get(the_mount->handles, fi->fh);
 }
 
 static inline void handle_putp(struct handle **handle)
@@ -79,10 +78,10 @@ void reply_link(fuse_req_t req, const char *target);
 void reply_opened(fuse_req_t req, const struct fuse_file_info *fi);
 
 /* An entry as the kernel takes it. */
-struct fuse_entry_param entry_of(const struct mount *mount, const struct inode *inode, const struct stat *st);
+struct fuse_entry_param entry_of(const struct inode *inode, const struct stat *st);
 
 /* A handle for a file, which it takes over. */
-int open_file(struct mount *mount, struct inode *inode, struct file *file, struct fuse_file_info *fi);
+int open_file(struct inode *inode, struct file *file, struct fuse_file_info *fi);
 
 /* Per thread, aligned, MAX_REQUEST long; NULL without memory. */
 void *request_buffer(void);

@@ -10,22 +10,22 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 {
     serve(req);
 
-    cleanup(held_done) struct held held_ino = hold(req, ino);
+    cleanup(held_done) struct held held_ino = hold(ino);
     struct stat st;
-    int r = tree_stat(mount_of(req)->fs, held_ino.inode, &st);
+    int r = tree_stat(the_mount->fs, held_ino.inode, &st);
 
     (void) fi;
     reply_attr(req, r, &st);
 }
 
-static int set_size(struct mount *mount, struct inode *inode, uint64_t size)
+static int set_size(struct inode *inode, uint64_t size)
 {
     struct file *file;
-    int r = file_get(mount->fs, inode, &file);
+    int r = file_get(the_mount->fs, inode, &file);
 
     if (r == 0) {
-        r = file_truncate(mount->fs, file, size);
-        file_put(mount->fs, file);
+        r = file_truncate(the_mount->fs, file, size);
+        file_put(the_mount->fs, file);
     }
     return r;
 }
@@ -38,7 +38,7 @@ static struct timespec time_to_set(int to_set, int given, int now, struct timesp
     return (to_set & given) != 0 ? time : (struct timespec){ .tv_nsec = UTIME_OMIT };
 }
 
-static int set_attr(struct mount *mount, struct inode *inode, const struct stat *attr, int to_set)
+static int set_attr(struct inode *inode, const struct stat *attr, int to_set)
 {
     struct timespec times[2] = {
         time_to_set(to_set, FUSE_SET_ATTR_ATIME, FUSE_SET_ATTR_ATIME_NOW, attr->st_atim),
@@ -47,15 +47,15 @@ static int set_attr(struct mount *mount, struct inode *inode, const struct stat 
     int r = 0;
 
     if ((to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0)
-        r = tree_chown(mount->fs, inode, (to_set & FUSE_SET_ATTR_UID) != 0 ? attr->st_uid : (uid_t) -1,
+        r = tree_chown(the_mount->fs, inode, (to_set & FUSE_SET_ATTR_UID) != 0 ? attr->st_uid : (uid_t) -1,
                        (to_set & FUSE_SET_ATTR_GID) != 0 ? attr->st_gid : (gid_t) -1);
     if (r == 0 && (to_set & FUSE_SET_ATTR_SIZE) != 0)
-        r = set_size(mount, inode, (uint64_t) attr->st_size);
+        r = set_size(inode, (uint64_t) attr->st_size);
     /* After the others, which may clear bits of it. */
     if (r == 0 && (to_set & FUSE_SET_ATTR_MODE) != 0)
-        r = tree_chmod(mount->fs, inode, attr->st_mode);
+        r = tree_chmod(the_mount->fs, inode, attr->st_mode);
     if (r == 0 && (times[0].tv_nsec != UTIME_OMIT || times[1].tv_nsec != UTIME_OMIT))
-        r = tree_set_times(mount->fs, inode, times);
+        r = tree_set_times(the_mount->fs, inode, times);
     return r;
 }
 
@@ -63,15 +63,14 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to
 {
     serve(req);
 
-    cleanup(held_done) struct held held_ino = hold(req, ino);
-    struct mount *mount = mount_of(req);
+    cleanup(held_done) struct held held_ino = hold(ino);
     struct inode *inode = held_ino.inode;
     struct stat st;
-    int r = set_attr(mount, inode, attr, to_set);
+    int r = set_attr(inode, attr, to_set);
 
     (void) fi;
     if (r == 0)
-        r = tree_stat(mount->fs, inode, &st);
+        r = tree_stat(the_mount->fs, inode, &st);
     reply_attr(req, r, &st);
 }
 
@@ -80,7 +79,7 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
     serve(req);
 
     struct statvfs st;
-    int r = space_statfs(mount_of(req)->fs, &st);
+    int r = space_statfs(the_mount->fs, &st);
 
     (void) ino;
     reply_statfs(req, r, &st);
@@ -104,21 +103,20 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
 {
     serve(req);
 
-    cleanup(held_done) struct held held_ino = hold(req, ino);
+    cleanup(held_done) struct held held_ino = hold(ino);
     cleanup(freep) char *value = size > 0 ? malloc(MIN(size, MAX_VALUE)) : NULL;
 
     if (size > 0 && value == NULL)
         reply_status(req, -ENOMEM);
     else
-        reply_value(req, tree_get_xattr(mount_of(req)->fs, held_ino.inode, name, value, MIN(size, MAX_VALUE)), value,
-                    size);
+        reply_value(req, tree_get_xattr(the_mount->fs, held_ino.inode, name, value, MIN(size, MAX_VALUE)), value, size);
 }
 
 static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 {
     serve(req);
 
-    cleanup(held_done) struct held held_ino = hold(req, ino);
+    cleanup(held_done) struct held held_ino = hold(ino);
     cleanup(freep) char *list = size > 0 ? malloc(MIN(size, MAX_VALUE)) : NULL;
 
     if (size > 0 && list == NULL)
@@ -126,7 +124,7 @@ static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
     else
         reply_value(
             req,
-            tree_list_xattr(mount_of(req)->fs, held_ino.inode, fuse_req_ctx(req)->uid == 0, list, MIN(size, MAX_VALUE)),
+            tree_list_xattr(the_mount->fs, held_ino.inode, fuse_req_ctx(req)->uid == 0, list, MIN(size, MAX_VALUE)),
             list, size);
 }
 
@@ -134,16 +132,16 @@ static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const 
 {
     serve(req);
 
-    cleanup(held_done) struct held held_ino = hold(req, ino);
-    reply_status(req, tree_set_xattr(mount_of(req)->fs, held_ino.inode, name, value, size, flags));
+    cleanup(held_done) struct held held_ino = hold(ino);
+    reply_status(req, tree_set_xattr(the_mount->fs, held_ino.inode, name, value, size, flags));
 }
 
 static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
     serve(req);
 
-    cleanup(held_done) struct held held_ino = hold(req, ino);
-    reply_status(req, tree_remove_xattr(mount_of(req)->fs, held_ino.inode, name));
+    cleanup(held_done) struct held held_ino = hold(ino);
+    reply_status(req, tree_remove_xattr(the_mount->fs, held_ino.inode, name));
 }
 
 void ops_add_attr(struct fuse_lowlevel_ops *ops)

@@ -26,14 +26,14 @@ void *request_buffer(void)
     return buffer;
 }
 
-int open_file(struct mount *mount, struct inode *inode, struct file *file, struct fuse_file_info *fi)
+int open_file(struct inode *inode, struct file *file, struct fuse_file_info *fi)
 {
-    struct handle *handle = handle_new(mount->fs, inode, file, fi->flags);
+    struct handle *handle = handle_new(the_mount->fs, inode, file, fi->flags);
     int r;
 
     if (handle == NULL)
         return -ENOMEM;
-    r = handles_add(mount->handles, handle, &fi->fh);
+    r = handles_add(the_mount->handles, handle, &fi->fh);
     if (r < 0)
         handle_put(handle);
     return r;
@@ -43,14 +43,13 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     serve(req);
 
-    cleanup(held_done) struct held held_ino = hold(req, ino);
-    struct mount *mount = mount_of(req);
+    cleanup(held_done) struct held held_ino = hold(ino);
     bool writes = (fi->flags & O_ACCMODE) != O_RDONLY || (fi->flags & O_TRUNC) != 0;
     struct file *file;
-    int r = writes && mount->fs->read_only ? -EROFS : file_get(mount->fs, held_ino.inode, &file);
+    int r = writes && the_mount->fs->read_only ? -EROFS : file_get(the_mount->fs, held_ino.inode, &file);
 
     if (r == 0)
-        r = open_file(mount, held_ino.inode, file, fi);
+        r = open_file(held_ino.inode, file, fi);
 
     if (r < 0)
         reply_status(req, r);
@@ -83,13 +82,13 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, stru
     struct request request = { .req = req,
                                .act = act_read,
                                .answer = answer_read,
-                               .fs = mount_of(req)->fs,
-                               .handle = handle_of(req, fi),
+                               .fs = the_mount->fs,
+                               .handle = handle_of(fi),
                                .size = MIN(size, MAX_REQUEST),
                                .off = (uint64_t) off };
 
     (void) ino;
-    keeper_run(mount_of(req)->keeper, &request);
+    keeper_run(the_mount->keeper, &request);
 }
 
 static ssize_t act_write(struct request *request)
@@ -113,24 +112,24 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t si
     struct request request = { .req = req,
                                .act = act_write,
                                .answer = answer_write,
-                               .fs = mount_of(req)->fs,
-                               .handle = handle_of(req, fi),
+                               .fs = the_mount->fs,
+                               .handle = handle_of(fi),
                                .size = size,
                                .off = (uint64_t) off,
                                .data = (void *) (uintptr_t) data };
 
     (void) ino;
-    keeper_run(mount_of(req)->keeper, &request);
+    keeper_run(the_mount->keeper, &request);
 }
 
 static void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     serve(req);
 
-    cleanup(handle_putp) struct handle *handle = handle_of(req, fi);
+    cleanup(handle_putp) struct handle *handle = handle_of(fi);
 
     (void) ino;
-    reply_status(req, file_settle(handle->fs, handle->file));
+    reply_status(req, file_flush(handle->fs, handle->file));
 }
 
 static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -138,7 +137,7 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
     serve(req);
 
     (void) ino;
-    handles_drop(mount_of(req)->handles, fi->fh);
+    handles_drop(the_mount->handles, fi->fh);
     reply_status(req, 0);
 }
 
@@ -168,19 +167,19 @@ static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_f
     struct request request = { .req = req,
                                .act = act_fsync,
                                .answer = answer_fsync,
-                               .fs = mount_of(req)->fs,
-                               .handle = handle_of(req, fi),
+                               .fs = the_mount->fs,
+                               .handle = handle_of(fi),
                                .mode = datasync };
 
     (void) ino;
-    keeper_run(mount_of(req)->keeper, &request);
+    keeper_run(the_mount->keeper, &request);
 }
 
 static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, off_t len, struct fuse_file_info *fi)
 {
     serve(req);
 
-    cleanup(handle_putp) struct handle *handle = handle_of(req, fi);
+    cleanup(handle_putp) struct handle *handle = handle_of(fi);
 
     (void) ino;
     reply_status(req, file_allocate(handle->fs, handle->file, mode, (uint64_t) off, (uint64_t) len));
@@ -190,7 +189,7 @@ static void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, stru
 {
     serve(req);
 
-    cleanup(handle_putp) struct handle *handle = handle_of(req, fi);
+    cleanup(handle_putp) struct handle *handle = handle_of(fi);
     int64_t at = -EINVAL;
 
     (void) ino;
@@ -207,9 +206,9 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in, 
 {
     serve(req);
 
-    cleanup(handle_putp) struct handle *in = handle_of(req, fi_in);
-    cleanup(handle_putp) struct handle *out = handle_of(req, fi_out);
-    struct fs *fs = mount_of(req)->fs;
+    cleanup(handle_putp) struct handle *in = handle_of(fi_in);
+    cleanup(handle_putp) struct handle *out = handle_of(fi_out);
+    struct fs *fs = the_mount->fs;
     void *buffer = request_buffer();
     size_t copied = 0;
     ssize_t n = buffer == NULL ? -ENOMEM : 1;

@@ -10,13 +10,12 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 {
     serve(req);
 
-    cleanup(held_done) struct held held_ino = hold(req, ino);
-    struct mount *mount = mount_of(req);
-    struct handle *handle = handle_new(mount->fs, held_ino.inode, NULL, fi->flags);
-    int r = handle != NULL ? tree_open_dir(mount->fs, handle->inode, &handle->dir_fd) : -ENOMEM;
+    cleanup(held_done) struct held held_ino = hold(ino);
+    struct handle *handle = handle_new(the_mount->fs, held_ino.inode, NULL, fi->flags);
+    int r = handle != NULL ? tree_open_dir(the_mount->fs, handle->inode, &handle->dir_fd) : -ENOMEM;
 
     if (r == 0)
-        r = handles_add(mount->handles, handle, &fi->fh);
+        r = handles_add(the_mount->handles, handle, &fi->fh);
     if (r < 0) {
         if (handle != NULL)
             handle_put(handle);
@@ -31,7 +30,7 @@ static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
     serve(req);
 
     (void) ino;
-    handles_drop(mount_of(req)->handles, fi->fh);
+    handles_drop(the_mount->handles, fi->fh);
     reply_status(req, 0);
 }
 
@@ -39,7 +38,7 @@ static void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fus
 {
     serve(req);
 
-    cleanup(handle_putp) struct handle *handle = handle_of(req, fi);
+    cleanup(handle_putp) struct handle *handle = handle_of(fi);
 
     (void) ino, (void) datasync;
     reply_status(req, disk_call(fs_home(handle->fs), sync, handle->dir_fd, SYNC_ALL));
@@ -52,7 +51,20 @@ struct listing {
     bool plus;
     char *buf;
     size_t size, used;
+    struct inode **entered; /* with a reference each: what the kernel will know of */
+    uint32_t n_entered;
 };
+
+static bool enter(struct listing *listing, struct inode *inode)
+{
+    struct inode **entered = realloc(listing->entered, (listing->n_entered + 1) * sizeof(struct inode *));
+
+    if (entered == NULL)
+        return false;
+    listing->entered = entered;
+    entered[listing->n_entered++] = inode;
+    return true;
+}
 
 static bool is_dots(const char *name)
 {
@@ -62,22 +74,19 @@ static bool is_dots(const char *name)
 /* With attributes, so that the kernel need not ask for each. False when the entry finds no room. */
 static bool add_plus(struct listing *listing, const struct dirent64 *entry)
 {
-    struct mount *mount = mount_of(listing->req);
     struct fuse_entry_param param = { .attr = { .st_ino = entry->d_ino, .st_mode = (mode_t) entry->d_type << 12 } };
+    size_t room = listing->size - listing->used, n;
     struct inode *inode = NULL;
     struct stat st;
-    size_t n;
 
     /* What went meanwhile, or cannot be looked at, is listed without. */
-    if (!is_dots(entry->d_name) && tree_lookup(mount->fs, listing->handle->inode, entry->d_name, &inode, &st) == 0)
-        param = entry_of(mount, inode, &st);
-    n = fuse_add_direntry_plus(listing->req, listing->buf + listing->used, listing->size - listing->used, entry->d_name,
-                               &param, entry->d_off);
-    if (inode != NULL && n <= listing->size - listing->used)
-        inode_looked_up(mount->fs->inodes, inode);
-    inode_unref(mount->fs->inodes, inode);
-    if (n > listing->size - listing->used)
+    if (!is_dots(entry->d_name) && tree_lookup(the_mount->fs, listing->handle->inode, entry->d_name, &inode, &st) == 0)
+        param = entry_of(inode, &st);
+    n = fuse_add_direntry_plus(listing->req, listing->buf + listing->used, room, entry->d_name, &param, entry->d_off);
+    if (n > room || (inode != NULL && !enter(listing, inode))) {
+        inode_unref(the_mount->fs->inodes, inode);
         return false;
+    }
     listing->used += n;
     return true;
 }
@@ -97,7 +106,7 @@ static bool add_name(struct listing *listing, const struct dirent64 *entry)
 static int list(struct listing *listing, off_t off)
 {
     _Alignas(struct dirent64) char entries[16384];
-    const struct disk *home = fs_home(mount_of(listing->req)->fs);
+    const struct disk *home = fs_home(the_mount->fs);
     int64_t at = disk_call(home, seek, listing->handle->dir_fd, (uint64_t) off, SEEK_SET);
     bool room = true;
 
@@ -121,9 +130,22 @@ static int list(struct listing *listing, off_t off)
     return (int) MIN(at, 0);
 }
 
+/* What is told becomes the kernel's to forget; what it did not hear of is forgotten at once. */
+static void reply_listing(struct listing *listing)
+{
+    struct inodes *inodes = the_mount->fs->inodes;
+    bool told = keeper_may_reply();
+
+    for (uint32_t i = 0; told && i < listing->n_entered; i++)
+        inode_looked_up(inodes, listing->entered[i]);
+    if (told && fuse_reply_buf(listing->req, listing->buf, listing->used) < 0)
+        for (uint32_t i = 0; i < listing->n_entered; i++)
+            inode_forget(inodes, listing->entered[i], 1);
+}
+
 static void read_dir(fuse_req_t req, size_t size, off_t off, struct fuse_file_info *fi, bool plus)
 {
-    cleanup(handle_putp) struct handle *handle = handle_of(req, fi);
+    cleanup(handle_putp) struct handle *handle = handle_of(fi);
     struct listing listing = { .req = req, .handle = handle, .plus = plus, .size = size };
     int r = -ENOMEM;
 
@@ -136,7 +158,10 @@ static void read_dir(fuse_req_t req, size_t size, off_t off, struct fuse_file_in
     if (r < 0)
         reply_status(req, r);
     else
-        reply_bytes(req, listing.buf, listing.used);
+        reply_listing(&listing);
+    for (uint32_t i = 0; i < listing.n_entered; i++)
+        inode_unref(the_mount->fs->inodes, listing.entered[i]);
+    free(listing.entered);
     free(listing.buf);
 }
 

@@ -9,8 +9,8 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     serve(req);
 
-    cleanup(held_done) struct held held_parent = hold(req, parent);
-    struct fs *fs = mount_of(req)->fs;
+    cleanup(held_done) struct held held_parent = hold(parent);
+    struct fs *fs = the_mount->fs;
     struct inode *dir = held_parent.inode, *inode = NULL;
     struct stat st;
     int r = 0;
@@ -30,7 +30,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t n)
 {
-    cleanup(held_done) struct held held = hold(req, ino);
+    cleanup(held_done) struct held held = hold(ino);
 
     if (held.inode != NULL && ino != INODE_ROOT)
         inode_forget(held.inodes, held.inode, n);
@@ -40,7 +40,7 @@ static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t n)
 static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forget)
 {
     for (size_t i = 0; i < count; i++) {
-        cleanup(held_done) struct held held = hold(req, forget[i].ino);
+        cleanup(held_done) struct held held = hold(forget[i].ino);
 
         if (held.inode != NULL && forget[i].ino != INODE_ROOT)
             inode_forget(held.inodes, held.inode, forget[i].nlookup);
@@ -52,11 +52,11 @@ static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 {
     serve(req);
 
-    cleanup(held_done) struct held held_parent = hold(req, parent);
+    cleanup(held_done) struct held held_parent = hold(parent);
     struct cred cred = cred_of(req);
     struct inode *inode = NULL;
     struct stat st;
-    int r = tree_mkdir(mount_of(req)->fs, held_parent.inode, name, mode, &cred, &inode, &st);
+    int r = tree_mkdir(the_mount->fs, held_parent.inode, name, mode, &cred, &inode, &st);
 
     if (r == -ENOENT) /* the directory itself is gone */
         reply_status(req, r);
@@ -68,11 +68,11 @@ static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 {
     serve(req);
 
-    cleanup(held_done) struct held held_parent = hold(req, parent);
+    cleanup(held_done) struct held held_parent = hold(parent);
     struct cred cred = cred_of(req);
     struct inode *inode = NULL;
     struct stat st;
-    int r = tree_mknod(mount_of(req)->fs, held_parent.inode, name, mode, dev, &cred, &inode, &st);
+    int r = tree_mknod(the_mount->fs, held_parent.inode, name, mode, dev, &cred, &inode, &st);
 
     if (r == -ENOENT)
         reply_status(req, r);
@@ -84,11 +84,11 @@ static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, co
 {
     serve(req);
 
-    cleanup(held_done) struct held held_parent = hold(req, parent);
+    cleanup(held_done) struct held held_parent = hold(parent);
     struct cred cred = cred_of(req);
     struct inode *inode = NULL;
     struct stat st;
-    int r = tree_symlink(mount_of(req)->fs, held_parent.inode, name, target, &cred, &inode, &st);
+    int r = tree_symlink(the_mount->fs, held_parent.inode, name, target, &cred, &inode, &st);
 
     if (r == -ENOENT)
         reply_status(req, r);
@@ -100,9 +100,9 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const cha
 {
     serve(req);
 
-    cleanup(held_done) struct held held_ino = hold(req, ino);
-    cleanup(held_done) struct held held_parent = hold(req, parent);
-    struct fs *fs = mount_of(req)->fs;
+    cleanup(held_done) struct held held_ino = hold(ino);
+    cleanup(held_done) struct held held_parent = hold(parent);
+    struct fs *fs = the_mount->fs;
     struct inode *inode = held_ino.inode;
     struct stat st;
     int r = tree_link(fs, inode, held_parent.inode, name, &st);
@@ -119,21 +119,20 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
 {
     serve(req);
 
-    cleanup(held_done) struct held held_parent = hold(req, parent);
-    struct mount *mount = mount_of(req);
+    cleanup(held_done) struct held held_parent = hold(parent);
     struct cred cred = cred_of(req);
     struct inode *inode;
     struct file *file;
     struct stat st;
-    int r = tree_create(mount->fs, held_parent.inode, name, mode & 07777, &cred, &inode, &st, &file);
+    int r = tree_create(the_mount->fs, held_parent.inode, name, mode & 07777, &cred, &inode, &st, &file);
 
     if (r < 0) {
         reply_status(req, r);
         return;
     }
-    r = open_file(mount, inode, file, fi);
+    r = open_file(inode, file, fi);
     if (r < 0) {
-        inode_unref(mount->fs->inodes, inode);
+        inode_unref(the_mount->fs->inodes, inode);
         reply_status(req, r);
         return;
     }
@@ -144,16 +143,16 @@ static void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     serve(req);
 
-    cleanup(held_done) struct held held_parent = hold(req, parent);
-    reply_status(req, tree_unlink(mount_of(req)->fs, held_parent.inode, name));
+    cleanup(held_done) struct held held_parent = hold(parent);
+    reply_status(req, tree_unlink(the_mount->fs, held_parent.inode, name));
 }
 
 static void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     serve(req);
 
-    cleanup(held_done) struct held held_parent = hold(req, parent);
-    reply_status(req, tree_rmdir(mount_of(req)->fs, held_parent.inode, name));
+    cleanup(held_done) struct held held_parent = hold(parent);
+    reply_status(req, tree_rmdir(the_mount->fs, held_parent.inode, name));
 }
 
 static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent, const char *new_name,
@@ -161,18 +160,18 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_
 {
     serve(req);
 
-    cleanup(held_done) struct held held_parent = hold(req, parent);
-    cleanup(held_done) struct held held_new_parent = hold(req, new_parent);
-    reply_status(req, tree_rename(mount_of(req)->fs, held_parent.inode, name, held_new_parent.inode, new_name, flags));
+    cleanup(held_done) struct held held_parent = hold(parent);
+    cleanup(held_done) struct held held_new_parent = hold(new_parent);
+    reply_status(req, tree_rename(the_mount->fs, held_parent.inode, name, held_new_parent.inode, new_name, flags));
 }
 
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 {
     serve(req);
 
-    cleanup(held_done) struct held held_ino = hold(req, ino);
+    cleanup(held_done) struct held held_ino = hold(ino);
     char target[PATH_MAX + 1];
-    ssize_t n = tree_read_link(mount_of(req)->fs, held_ino.inode, target, PATH_MAX);
+    ssize_t n = tree_read_link(the_mount->fs, held_ino.inode, target, PATH_MAX);
 
     if (n < 0) {
         reply_status(req, (int) n);

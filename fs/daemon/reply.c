@@ -15,6 +15,8 @@ struct open_out {
     uint32_t padding;
 };
 
+struct mount *the_mount;
+
 struct cred cred_of(fuse_req_t req)
 {
     const struct fuse_ctx *ctx = fuse_req_ctx(req);
@@ -72,10 +74,10 @@ void reply_directory(fuse_req_t req, const struct fuse_file_info *fi)
         fuse_reply_open(req, fi);
 }
 
-struct fuse_entry_param entry_of(const struct mount *mount, const struct inode *inode, const struct stat *st)
+struct fuse_entry_param entry_of(const struct inode *inode, const struct stat *st)
 {
     return (struct fuse_entry_param){
-        .ino = inode->nodeid, .attr = *st, .attr_timeout = mount->timeout, .entry_timeout = mount->timeout
+        .ino = inode->nodeid, .attr = *st, .attr_timeout = the_mount->timeout, .entry_timeout = the_mount->timeout
     };
 }
 
@@ -88,12 +90,11 @@ static void give(struct inodes *inodes, struct inode *inode)
 
 void reply_entry(fuse_req_t req, int r, struct inode *inode, const struct stat *st)
 {
-    struct mount *mount = mount_of(req);
     struct fuse_entry_param entry;
 
     if (r == -ENOENT) {
         /* There is no such name, and the kernel may believe that, too. */
-        entry = (struct fuse_entry_param){ .entry_timeout = mount->timeout };
+        entry = (struct fuse_entry_param){ .entry_timeout = the_mount->timeout };
         if (keeper_may_reply())
             fuse_reply_entry(req, &entry);
         return;
@@ -102,10 +103,10 @@ void reply_entry(fuse_req_t req, int r, struct inode *inode, const struct stat *
         reply_status(req, r);
         return;
     }
-    entry = entry_of(mount, inode, st);
-    give(mount->fs->inodes, inode);
+    entry = entry_of(inode, st);
+    give(the_mount->fs->inodes, inode);
     if (!keeper_may_reply() || fuse_reply_entry(req, &entry) < 0)
-        inode_forget(mount->fs->inodes, inode, 1); /* the caller never heard of it */
+        inode_forget(the_mount->fs->inodes, inode, 1); /* the caller never heard of it */
 }
 
 void reply_attr(fuse_req_t req, int r, const struct stat *st)
@@ -113,13 +114,13 @@ void reply_attr(fuse_req_t req, int r, const struct stat *st)
     if (r < 0)
         reply_status(req, r);
     else if (keeper_may_reply())
-        fuse_reply_attr(req, st, mount_of(req)->timeout);
+        fuse_reply_attr(req, st, the_mount->timeout);
 }
 
 /* Closing what was only read has nothing to tell us. */
-static struct open_out open_out(const struct mount *mount, const struct fuse_file_info *fi)
+static struct open_out open_out(const struct fuse_file_info *fi)
 {
-    uint32_t flags = mount->direct_io ? OPEN_DIRECT_IO | OPEN_PARALLEL_DIRECT_WRITES : OPEN_KEEP_CACHE;
+    uint32_t flags = the_mount->direct_io ? OPEN_DIRECT_IO | OPEN_PARALLEL_DIRECT_WRITES : OPEN_KEEP_CACHE;
 
     if ((fi->flags & O_ACCMODE) == O_RDONLY)
         flags |= OPEN_NO_FLUSH;
@@ -128,25 +129,23 @@ static struct open_out open_out(const struct mount *mount, const struct fuse_fil
 
 void reply_opened(fuse_req_t req, const struct fuse_file_info *fi)
 {
-    struct mount *mount = mount_of(req);
-    struct open_out out = open_out(mount, fi);
+    struct open_out out = open_out(fi);
 
     if (!keeper_may_reply() || fuse_reply_buf(req, (const char *) &out, sizeof out) < 0)
-        handles_drop(mount->handles, fi->fh);
+        handles_drop(the_mount->handles, fi->fh);
 }
 
 void reply_created(fuse_req_t req, struct inode *inode, const struct stat *st, const struct fuse_file_info *fi)
 {
-    struct mount *mount = mount_of(req);
-    struct fuse_entry_param entry = entry_of(mount, inode, st);
+    struct fuse_entry_param entry = entry_of(inode, st);
 
     struct fuse_file_info as_told = *fi;
 
-    as_told.keep_cache = !mount->direct_io;
-    as_told.direct_io = mount->direct_io;
-    give(mount->fs->inodes, inode);
+    as_told.keep_cache = !the_mount->direct_io;
+    as_told.direct_io = the_mount->direct_io;
+    give(the_mount->fs->inodes, inode);
     if (keeper_may_reply() && fuse_reply_create(req, &entry, &as_told) == 0)
         return;
-    handles_drop(mount->handles, fi->fh);
-    inode_forget(mount->fs->inodes, inode, 1);
+    handles_drop(the_mount->handles, fi->fh);
+    inode_forget(the_mount->fs->inodes, inode, 1);
 }

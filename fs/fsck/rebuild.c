@@ -136,7 +136,7 @@ struct rebuilding {
     struct check *check;
     struct volume *volume;
     const struct disk *home;
-    struct fs fs; /* only volume is there */
+    struct fs fs; /* only volume and layouts are there */
 };
 
 /* The stub in tmp/, with all it will have but its name. */
@@ -238,6 +238,27 @@ static int place_at(struct rebuilding *rebuilding, const struct copy *copy, cons
     return r;
 }
 
+/* A copy without a single subfile is of a file that was removed; or nothing of it is left anyway. */
+static bool has_bytes(struct rebuilding *rebuilding, const struct record *record)
+{
+    struct volume *volume = rebuilding->volume;
+    struct file_layout *layout;
+    bool found = false;
+
+    if (layouts_get(rebuilding->fs.layouts, record->layout, &layout) < 0)
+        return true; /* whoever puts the layout back wants the name */
+    for (uint32_t slot = 0; !found && slot < file_layout_slots(layout); slot++) {
+        const struct disk *disk = &volume->disk[file_layout_disk(layout, volume->home, record->rotate, slot)];
+        char object[OBJECT_PATH];
+        struct stat st;
+
+        object_path(volume, record->id, record->gen, slot, layout, object);
+        found = disk_call(disk, stat, disk->root, object, &st) == 0;
+    }
+    layouts_put(rebuilding->fs.layouts, layout);
+    return found;
+}
+
 static void tell(struct rebuilding *rebuilding, const char *path, uint32_t disk, int r)
 {
     struct check *check = rebuilding->check;
@@ -286,12 +307,17 @@ int rebuild_names(struct check *check, struct volume *volume)
 
     if (r < 0)
         return r;
+    r = layouts_new(volume, &rebuilding.fs.layouts);
+    if (r < 0)
+        return r;
     rebuilding.fs.volume = volume;
     rebuilding.fs.privileged = true; /* a chown that is refused is told */
     if (copies.n > 0)
         qsort(copies.found, copies.n, sizeof copies.found[0], newest_first);
     for (size_t i = 0; i < copies.n; i++)
-        place(&rebuilding, &copies.found[i]);
+        if (has_bytes(&rebuilding, &copies.found[i].copy.record))
+            place(&rebuilding, &copies.found[i]);
+    layouts_free(rebuilding.fs.layouts);
     r = disk_call(rebuilding.home, sync, rebuilding.home->root, SYNC_DISK);
     if (r == 0)
         r = disk_call(rebuilding.home, unlink, rebuilding.home->root, MARK, AT_REMOVEDIR);
