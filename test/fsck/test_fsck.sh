@@ -456,11 +456,14 @@ id=$(id_of elsewhere)
 says 0 '*nothing is wrong' -y --copies
 cp copy.of.g "$copy"
 printf x >>"$(find d1 d2 -name "$(id_of f).m")" # damaged: as if it were not there
+removed=$(id_of s/small)
+find d? -name "$removed.0.*" -delete # as if it had been removed, the copy being left by a crash
 mv d0 was
 mkdir d0
 says_home 5 d0 d1 d2
 [ -e "$home/ns/g" ] && [ -n "$(find "$home/ns/lost+found" -type f)" ] || complain "$what: $(cat out)"
 [ ! -e "$home/ns/f" ] && [ ! -e "$home/ns/s/t/second" ] || complain "$what: a name from a damaged copy"
+[ ! -e "$home/ns/s/small" ] || complain "$what: a name for a file that is gone"
 cp -a was/.fallsfs/obj/. "$home/obj/"
 for file in "$home/ns/g" "$home/ns/lost+found"/*; do
     is "${file#"$home/ns/"}" g
