@@ -376,14 +376,10 @@ static bool count_blocks(struct fs *fs, struct file *file, uint64_t *ret_blocks)
 static void update_blocks(struct fs *fs, struct file *file)
 {
     uint64_t blocks, written;
-    bool stale;
 
     pthread_mutex_lock(&file->meta);
     written = file->written;
-    stale = file->times_dirty;
     pthread_mutex_unlock(&file->meta);
-    if (!stale)
-        return;
     pthread_rwlock_rdlock(&file->io);
     if (count_blocks(fs, file, &blocks)) {
         pthread_mutex_lock(&file->meta);
@@ -394,9 +390,18 @@ static void update_blocks(struct fs *fs, struct file *file)
     pthread_rwlock_unlock(&file->io);
 }
 
+/* All that the last close would do, so that the stub's ctime stands when a program has closed its file. */
 int file_flush(struct fs *fs, struct file *file)
 {
-    update_blocks(fs, file);
+    bool changed;
+
+    pthread_mutex_lock(&file->meta);
+    changed = file->times_dirty;
+    pthread_mutex_unlock(&file->meta);
+    if (changed) {
+        update_blocks(fs, file);
+        (void) file_pad_if_needed(fs, file);
+    }
     return file_settle(fs, file);
 }
 

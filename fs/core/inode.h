@@ -25,6 +25,7 @@ struct inode {
     struct file *file;             /* inode->lock; of regular files in use */
     bool reaped;                   /* inode->lock; the bytes are gone, too */
     atomic_bool read_since_change; /* reading need not move atime again */
+    atomic_bool atime_is_old;      /* set by hand: the next one to read shall be noticed */
 
     /* inodes->lock from here on */
     uint64_t n_lookup; /* what the kernel holds */

@@ -99,13 +99,29 @@ static struct waiting *next_batch(struct reaper *reaper)
     return batch;
 }
 
+/* Makes todo/ durable. XFS does not say of a directory that the disk is gone, only of a file. */
+static int sync_list(struct fs *fs, const struct record *record)
+{
+    const struct disk *home = fs_home(fs);
+    int fd, r = disk_call(home, sync, fs->volume->todo, SYNC_ALL);
+    char name[REAP_NAME];
+
+    if (r < 0)
+        return r;
+    reap_name(record, false, name);
+    fd = disk_call(home, open, fs->volume->todo, name, O_RDONLY | O_NONBLOCK, 0);
+    r = fd < 0 ? fd : disk_call(home, sync, fd, SYNC_ALL);
+    disk_close(home, &fd);
+    return r;
+}
+
 static void run(struct job *job)
 {
     struct reaper *reaper = ((struct reaper_job *) job)->reaper;
     struct waiting *batch;
 
     while ((batch = next_batch(reaper)) != NULL) {
-        int r = disk_call(fs_home(reaper->fs), sync, reaper->fs->volume->todo, SYNC_ALL);
+        int r = sync_list(reaper->fs, &batch->record);
 
         while (batch != NULL) {
             struct waiting *next = batch->next;
@@ -145,11 +161,11 @@ static void take_later(struct reaper *reaper, const struct record *record)
         workers_later(reaper->fs->workers, &job->job);
 }
 
-/* Whether an fsync, or the orderly end of an earlier mount, has promised bytes of the file. */
+/* Whether a crash could bring the file back with bytes that somebody counts on: those of an fsync, and all that
+ * outlived an earlier mount. */
 static bool is_promised(const struct fs *fs, const struct record *record)
 {
-    return record->durable_size > 0 || record->oldest_gen < record->gen ||
-           (record->epoch < fs->volume->epoch && !bits_none(&record->bits));
+    return record->durable_size > 0 || record->oldest_gen < record->gen || record->born < fs->volume->epoch;
 }
 
 void reaper_take(struct reaper *reaper, const struct record *record)

@@ -73,6 +73,7 @@ void record_encode(const struct record *record, uint8_t bytes[static RECORD_SIZE
     put(&c, record->durable_size, 8);
     put(&c, record->blocks, 8);
     put(&c, record->epoch, 8);
+    put(&c, record->born, 8);
     put_bits(&c, &record->bits);
     put_bits(&c, &record->durable);
     put_bits(&c, &record->dirty);
@@ -103,6 +104,7 @@ int record_decode(const uint8_t *bytes, size_t len, struct record *ret_record)
     record.durable_size = get(&at, 8);
     record.blocks = get(&at, 8);
     record.epoch = get(&at, 8);
+    record.born = get(&at, 8);
     get_bits(&at, &record.bits);
     get_bits(&at, &record.durable);
     get_bits(&at, &record.dirty);

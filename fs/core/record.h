@@ -43,6 +43,7 @@ struct record {
     uint64_t durable_size;      /* what an fsync has confirmed: subfiles are as long as it demands */
     uint64_t blocks;            /* of 512 bytes, all subfiles together, when last looked at */
     uint64_t epoch;             /* of the mount that stored this */
+    uint64_t born;              /* of the mount that made the file */
     struct record_bits bits;    /* clear: no subfile with that bit is there, its bytes are a hole */
     struct record_bits durable; /* bits at that fsync */
     struct record_bits dirty;   /* subfiles that may hold what no fsync has covered yet */

@@ -84,6 +84,19 @@ static int settle_times(struct fs *fs, struct inode *inode)
     return r;
 }
 
+/* Whether reading moves the atime, as relatime has it. */
+static void look_at_atime(struct fs *fs, struct inode *inode, int fd)
+{
+    struct timespec now;
+    struct stat st;
+
+    atomic_store(&inode->read_since_change, false);
+    if (disk_call(fs_home(fs), stat, fd, "", &st) < 0)
+        return;
+    (void) clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    atomic_store(&inode->atime_is_old, st.st_atim.tv_sec < st.st_mtim.tv_sec || st.st_atim.tv_sec < now.tv_sec - 86400);
+}
+
 int tree_set_times(struct fs *fs, struct inode *inode, const struct timespec times[2])
 {
     struct on_stub on;
@@ -94,8 +107,9 @@ int tree_set_times(struct fs *fs, struct inode *inode, const struct timespec tim
     r = settle_times(fs, inode);
     if (r == 0)
         r = disk_call(fs_home(fs), set_times, on.fd, "", times);
+    if (r == 0)
+        look_at_atime(fs, inode, on.fd);
     on_stub_done(&on);
-    atomic_store(&inode->read_since_change, false);
     return r;
 }
 
@@ -108,6 +122,7 @@ void tree_note_read(struct fs *fs, struct inode *inode)
 
     if (fs->read_only || atomic_exchange(&inode->read_since_change, true))
         return;
+    atomic_store(&inode->atime_is_old, false);
     if (inode_open(fs->inodes, inode, &fd) < 0)
         return;
     /* Reading the empty stub moves its atime as its file system's options say, and leaves its ctime alone. */

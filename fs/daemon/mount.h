@@ -75,7 +75,7 @@ void reply_offset(fuse_req_t req, int64_t off);
 void reply_statfs(fuse_req_t req, int r, const struct statvfs *st);
 void reply_xattr_size(fuse_req_t req, size_t n);
 void reply_link(fuse_req_t req, const char *target);
-void reply_opened(fuse_req_t req, const struct fuse_file_info *fi);
+void reply_opened(fuse_req_t req, struct inode *inode, const struct fuse_file_info *fi);
 
 /* An entry as the kernel takes it. */
 struct fuse_entry_param entry_of(const struct inode *inode, const struct stat *st);

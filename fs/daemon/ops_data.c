@@ -54,7 +54,7 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     if (r < 0)
         reply_status(req, r);
     else
-        reply_opened(req, fi);
+        reply_opened(req, held_ino.inode, fi);
 }
 
 static ssize_t act_read(struct request *request)

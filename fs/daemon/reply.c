@@ -118,18 +118,22 @@ void reply_attr(fuse_req_t req, int r, const struct stat *st)
 }
 
 /* Closing what was only read has nothing to tell us. */
-static struct open_out open_out(const struct fuse_file_info *fi)
+static struct open_out open_out(struct inode *inode, const struct fuse_file_info *fi)
 {
-    uint32_t flags = the_mount->direct_io ? OPEN_DIRECT_IO | OPEN_PARALLEL_DIRECT_WRITES : OPEN_KEEP_CACHE;
+    uint32_t flags = the_mount->direct_io ? OPEN_DIRECT_IO | OPEN_PARALLEL_DIRECT_WRITES : 0;
+
+    /* Who reads from the kernel's cache moves no atime. */
+    if (!the_mount->direct_io && !atomic_load(&inode->atime_is_old))
+        flags |= OPEN_KEEP_CACHE;
 
     if ((fi->flags & O_ACCMODE) == O_RDONLY)
         flags |= OPEN_NO_FLUSH;
     return (struct open_out){ .fh = fi->fh, .open_flags = flags };
 }
 
-void reply_opened(fuse_req_t req, const struct fuse_file_info *fi)
+void reply_opened(fuse_req_t req, struct inode *inode, const struct fuse_file_info *fi)
 {
-    struct open_out out = open_out(fi);
+    struct open_out out = open_out(inode, fi);
 
     if (!keeper_may_reply() || fuse_reply_buf(req, (const char *) &out, sizeof out) < 0)
         handles_drop(the_mount->handles, fi->fh);
