@@ -38,6 +38,10 @@ int tree_chmod(struct fs *fs, struct inode *inode, mode_t mode);
 int tree_chown(struct fs *fs, struct inode *inode, uid_t uid, gid_t gid);
 int tree_set_times(struct fs *fs, struct inode *inode, const struct timespec times[2]);
 
+/* Clears what a file must not keep when this caller changes it: set-user-ID and set-group-ID bits, capabilities.
+ * 1 when there were some. */
+int tree_drop_privileges(struct fs *fs, struct inode *inode, const struct cred *cred);
+
 /* Somebody read the file: moves its atime where the home disk's mount options say so. */
 void tree_note_read(struct fs *fs, struct inode *inode);
 

@@ -55,8 +55,50 @@ int tree_chmod(struct fs *fs, struct inode *inode, mode_t mode)
     r = hide_mode(fs, inode, &mode);
     if (r == 0)
         r = disk_call(fs_home(fs), chmod, on.fd, "", mode);
+    atomic_store(&inode->has_no_privileges, false);
     on_stub_done(&on);
     return r;
+}
+
+/* -- privileges that do not outlive a change -- */
+
+#define CAPABILITY_XATTR "security.capability"
+
+/* A set-group-ID bit without group execution is for locking; who is in the group may keep it. */
+static mode_t mode_without(mode_t mode, gid_t gid, const struct cred *cred)
+{
+    if (cred->uid == 0)
+        return mode;
+    mode &= ~(mode_t) S_ISUID;
+    if ((mode & S_IXGRP) != 0 || gid != cred->gid)
+        mode &= ~(mode_t) S_ISGID;
+    return mode;
+}
+
+int tree_drop_privileges(struct fs *fs, struct inode *inode, const struct cred *cred)
+{
+    const struct disk *home = fs_home(fs);
+    bool has_capability, changes_mode;
+    struct stat st;
+    int fd, r;
+
+    if (inode->fmt != S_IFREG || atomic_load(&inode->has_no_privileges))
+        return 0;
+    r = inode_open(fs->inodes, inode, &fd);
+    if (r < 0)
+        return r;
+    atomic_store(&inode->has_no_privileges, true); /* before looking: who adds some takes it back */
+    has_capability = disk_call(home, get_xattr, fd, "", CAPABILITY_XATTR, NULL, 0) >= 0;
+    r = disk_call(home, stat, fd, "", &st);
+    changes_mode = r == 0 && mode_without(st.st_mode, st.st_gid, cred) != st.st_mode;
+    if (changes_mode)
+        r = disk_call(home, chmod, fd, "", mode_without(st.st_mode, st.st_gid, cred) & 07777);
+    else if (r == 0 && (st.st_mode & (S_ISUID | S_ISGID)) != 0)
+        atomic_store(&inode->has_no_privileges, false);
+    if (r == 0 && has_capability)
+        r = disk_call(home, remove_xattr, fd, "", CAPABILITY_XATTR);
+    inode_close(fs->inodes, inode);
+    return r < 0 && r != -ENODATA ? r : has_capability || changes_mode;
 }
 
 int tree_chown(struct fs *fs, struct inode *inode, uid_t uid, gid_t gid)
@@ -194,6 +236,7 @@ int tree_set_xattr(struct fs *fs, struct inode *inode, const char *name, const v
     if (r < 0)
         return r;
     r = disk_call(fs_home(fs), set_xattr, on.fd, "", name, value, size, flags);
+    atomic_store(&inode->has_no_privileges, false);
     on_stub_done(&on);
     return r;
 }

@@ -24,6 +24,7 @@ struct request {
     uint64_t off;
     size_t size;
     int mode;
+    struct cred cred;
     void *data; /* to be written; parked requests have a copy of their own */
     uint64_t deadline;
     struct request *next;

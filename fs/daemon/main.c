@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fallsfs: options → volume → mount → loop → exit status. */
 #include "fs/daemon/disks.h"
+#include "fs/daemon/kernel_io.h"
 #include "fs/daemon/log.h"
 #include "fs/daemon/mount.h"
 #include "fs/daemon/mountpoint.h"
@@ -146,6 +147,7 @@ static int serve_mount(const struct options *options, struct fuse_session *sessi
         log_error("cannot mount at %s, for the reason above; a wrong -o option may be one", options->mountpoint);
         return -EIO;
     }
+    kernel_io_use(session);
     r = fuse_daemonize(options->foreground);
     if (r == 0) {
         if (!options->foreground)
@@ -180,6 +182,7 @@ static int mount_fs(const struct options *options, struct fs *fs)
         session = fuse_session_new(&args, &ops, sizeof ops, &mount);
         if (session == NULL)
             log_error("an option is wrong, as said above: 'fallsfs --help' and mount.fuse3(8) list what -o takes");
+        mount.session = session;
         r = session != NULL ? serve_mount(options, session, &mount) : -EINVAL;
     }
     if (session != NULL)

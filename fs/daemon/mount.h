@@ -15,6 +15,7 @@ struct mount {
     struct fs *fs;
     struct handles *handles;
     struct keeper *keeper;
+    struct fuse_session *session;
     double timeout;    /* seconds the kernel may believe what it was told: nobody else changes anything */
     bool direct_io;    /* past the kernel's page cache */
     uint32_t max_read; /* bytes of one read request; 0: the kernel's choice */

@@ -38,7 +38,7 @@ static struct timespec time_to_set(int to_set, int given, int now, struct timesp
     return (to_set & given) != 0 ? time : (struct timespec){ .tv_nsec = UTIME_OMIT };
 }
 
-static int set_attr(struct inode *inode, const struct stat *attr, int to_set)
+static int set_attr(struct inode *inode, const struct stat *attr, int to_set, const struct cred *cred)
 {
     struct timespec times[2] = {
         time_to_set(to_set, FUSE_SET_ATTR_ATIME, FUSE_SET_ATTR_ATIME_NOW, attr->st_atim),
@@ -49,6 +49,8 @@ static int set_attr(struct inode *inode, const struct stat *attr, int to_set)
     if ((to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0)
         r = tree_chown(the_mount->fs, inode, (to_set & FUSE_SET_ATTR_UID) != 0 ? attr->st_uid : (uid_t) -1,
                        (to_set & FUSE_SET_ATTR_GID) != 0 ? attr->st_gid : (gid_t) -1);
+    if (r == 0 && (to_set & FUSE_SET_ATTR_SIZE) != 0)
+        r = MIN(tree_drop_privileges(the_mount->fs, inode, cred), 0);
     if (r == 0 && (to_set & FUSE_SET_ATTR_SIZE) != 0)
         r = set_size(inode, (uint64_t) attr->st_size);
     /* After the others, which may clear bits of it. */
@@ -66,7 +68,8 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to
     cleanup(held_done) struct held held_ino = hold(ino);
     struct inode *inode = held_ino.inode;
     struct stat st;
-    int r = set_attr(inode, attr, to_set);
+    struct cred cred = cred_of(req);
+    int r = set_attr(inode, attr, to_set, &cred);
 
     (void) fi;
     if (r == 0)

@@ -91,9 +91,22 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, stru
     keeper_run(the_mount->keeper, &request);
 }
 
+/* Before a file is changed. The kernel believes the old mode until it is told; attributes alone, so it waits for
+ * nobody. */
+static int drop_privileges(const struct handle *handle, const struct cred *cred)
+{
+    int r = tree_drop_privileges(handle->fs, handle->inode, cred);
+
+    if (r > 0)
+        (void) fuse_lowlevel_notify_inval_inode(the_mount->session, handle->inode->nodeid, -1, 0);
+    return MIN(r, 0);
+}
+
 static ssize_t act_write(struct request *request)
 {
-    return file_write(request->fs, request->handle->file, request->data, request->size, request->off);
+    int r = drop_privileges(request->handle, &request->cred);
+
+    return r < 0 ? r : file_write(request->fs, request->handle->file, request->data, request->size, request->off);
 }
 
 static void answer_write(struct request *request, ssize_t result)
@@ -116,6 +129,7 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t si
                                .handle = handle_of(fi),
                                .size = size,
                                .off = (uint64_t) off,
+                               .cred = cred_of(req),
                                .data = (void *) (uintptr_t) data };
 
     (void) ino;
@@ -180,9 +194,13 @@ static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, of
     serve(req);
 
     cleanup(handle_putp) struct handle *handle = handle_of(fi);
+    struct cred cred = cred_of(req);
+    int r = drop_privileges(handle, &cred);
 
     (void) ino;
-    reply_status(req, file_allocate(handle->fs, handle->file, mode, (uint64_t) off, (uint64_t) len));
+    if (r == 0)
+        r = file_allocate(handle->fs, handle->file, mode, (uint64_t) off, (uint64_t) len);
+    reply_status(req, r);
 }
 
 static void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct fuse_file_info *fi)
@@ -209,12 +227,14 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in, 
     cleanup(handle_putp) struct handle *in = handle_of(fi_in);
     cleanup(handle_putp) struct handle *out = handle_of(fi_out);
     struct fs *fs = the_mount->fs;
+    struct cred cred = cred_of(req);
     void *buffer = request_buffer();
     size_t copied = 0;
-    ssize_t n = buffer == NULL ? -ENOMEM : 1;
+    ssize_t n = buffer == NULL ? -ENOMEM : drop_privileges(out, &cred);
 
     (void) ino_in, (void) ino_out, (void) flags;
     len = MIN(len, 16 * MAX_REQUEST); /* the rest is asked for again */
+    n = n < 0 ? n : 1;
     while (n > 0 && copied < len) {
         n = file_read(fs, in->file, buffer, MIN(len - copied, MAX_REQUEST), (uint64_t) off_in + copied);
         if (n > 0)
