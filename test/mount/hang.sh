@@ -29,7 +29,7 @@ hang_it() {
 let_go() {
     kill -CONT "$inner"
 }
-trap 'kill -CONT "$inner"; clean_up' EXIT
+trap 'kill -CONT "$inner" 2>/dev/null; clean_up' EXIT
 
 # Everything that does not need the disk, one after another
 use_the_rest() {

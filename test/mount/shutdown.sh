@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Disks lose what their file systems had not made durable, many times, while processes write; then everything is removed,
+# and nothing may be left: shutdown.sh FALLSFS FALLSCTL FSCK CLIENT. The disks are ext4 and XFS in files, made to stop at
+# once by an ioctl both have for such tests.
+# shellcheck disable=SC2317,SC2016  # functions are called by ok and not; words for other shells
+source "$(dirname "$0")/common.sh"
+fsck=$3
+client=$4
+cycles=${FALLSFS_MOUNT_CASES:-$([ -n "${FALLSFS_FULL:-}" ] && echo 2000 || echo 150)}
+
+# make_disks TYPE...: file systems $work/d0 .., and $arguments for the client
+make_disks() {
+    local i=0 type device
+    disks=()
+    arguments=()
+    for type in "$@"; do
+        truncate -s "$([ "$type" = xfs ] && echo 300M || echo 64M)" "$work/image$i"
+        ok "mkfs.$type" "mkfs.$type" -q "$work/image$i" || die 'no file system, no test'
+        device=$(losetup -f --show "$work/image$i") || die 'losetup'
+        loops+=("$device")
+        mkdir -p "$work/d$i"
+        ok "mount $type" mount -t "$type" "$device" "$work/d$i" || die 'no disk, no test'
+        rm -rf "$work/d$i/lost+found"
+        disks+=("$work/d$i")
+        arguments+=("$device:$type:$work/d$i")
+        i=$((i + 1))
+    done
+    "$fallsctl" format "${disks[@]}" >"$work/out" 2>&1 || die "format: $(cat "$work/out")"
+}
+
+remove_disks() {
+    local i
+    for i in "${!disks[@]}"; do
+        umount "${disks[i]}" || fail "${disks[i]} is busy"
+        rm -f "$work/image$i"
+    done
+    for i in "${loops[@]}"; do
+        losetup -d "$i"
+    done
+    loops=()
+}
+
+run() {
+    make_disks "$@"
+    ok "$cycles times, $*" env FALLSFS_CASES="$cycles" "$client" "$fallsfs" "$mnt" "${arguments[@]}"
+    cp "$work/out" "$log"
+    check_log
+    start
+    ok 'everything can be removed' find "$mnt" -mindepth 1 -delete
+    stop
+    same "names that belong to nothing, $*" "$(find "$work"/d*/.fallsfs/{tmp,todo,ns} -mindepth 1 2>/dev/null | head)" ''
+    # a disk may have kept subfiles of a file of which the home disk has lost the name
+    "$fsck" -y --json "${disks[@]}" >"$work/findings"
+    [ $? -le 1 ] || fail "fsck could not repair all: $(cat "$work/findings")"
+    same "what fsck found, $*" "$(jq -r '.findings[].kind' "$work/findings" | sort -u | grep -v orphan)" ''
+    ok "it has, $*" "$fsck" "${disks[@]}"
+    same "subfiles that belong to nothing, $*" "$(find "$work"/d*/.fallsfs/obj -type f | head)" ''
+    remove_disks
+}
+
+run ext4 ext4 ext4
+run xfs ext4 xfs
+finish
