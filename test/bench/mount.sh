@@ -1,0 +1,302 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Mounts fallsfs and its peers side by side and lets bench_mount measure them: mount.sh BUILD [--quick] [--json FILE]
+# [--dir DIR] [ROW...]. Everything that was mounted or attached is undone at the end, however it comes.
+# shellcheck disable=SC2317  # functions are called by later and its undoing
+source "$(dirname "$0")/../../scripts/common.sh"
+source test/bench/mount_peers.sh
+
+usage='usage: scripts/bench mount [--quick] [--json FILE] [--dir DIR] [--keep] [ROW...]'
+build=$PWD/$1
+shift
+size=full
+json=
+base=$build/mount.d
+keep=
+words=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --quick) size=quick ;;
+    --json) json=${2:?$usage} && shift ;;
+    --dir) base=$(realpath -m "${2:?$usage}")/fallsfs-bench && shift ;;
+    --keep) keep=1 ;;
+    -*) die "unknown option $1; $usage" ;;
+    *) words+=("$1") ;;
+    esac
+    shift
+done
+[ "$(id -u)" -eq 0 ] || die "it drops caches, sets up loop devices and limits disks: run it as root"
+
+bench=$build/test/bench/bench_mount
+fallsfs=$build/fs/daemon/fallsfs
+fallsctl=$build/fs/ctl/fallsctl
+peer=$build/peer
+samples=$build/mount.samples
+images=/dev/shm/fallsfs-bench
+log=$build/mount.log
+
+groups=$("$bench" groups "${words[@]}") || die "$usage; rows: $("$bench" groups | tr '\n' ' ')"
+wants() {
+    local group
+    for group in "$@"; do
+        ! grep -qx "$group" <<<"$groups" || return 0
+    done
+    return 1
+}
+
+exec 9>/run/lock/fallsfs-bench.lock
+flock -n 9 || die "another one is measuring on this machine"
+
+# -- undoing --
+
+undo=()
+later() {
+    undo+=("$(printf '%q ' "$@")")
+}
+
+undo_all() {
+    local status=$?
+    trap '' INT TERM HUP
+    set +e
+    [ "$status" -le 1 ] || tail -n 5 "$log" >&2
+    undo_to 0
+    [ -n "$keep" ] || rm -rf --one-file-system "$base"
+    rm -rf "$images"
+    exit "$status"
+}
+
+# undo_to N: all but the first N of what is to be undone, last first.
+undo_to() {
+    local i
+    for ((i = ${#undo[@]} - 1; i >= $1; i--)); do
+        eval "${undo[i]}" >>"$log" 2>&1 || printf 'could not: %s\n' "${undo[i]}" >>"$log"
+        unset "undo[i]"
+    done
+}
+
+# Ours to end, whoever the others are.
+end_mount() {
+    local mnt=$1 pid=${2-} i
+    for ((i = 0; i < 50; i++)); do
+        mountpoint -q "$mnt" || grep -qF " $mnt " /proc/self/mountinfo || break
+        umount "$mnt" 2>/dev/null || sleep 0.1
+    done
+    ! grep -qF " $mnt " /proc/self/mountinfo || umount -l "$mnt"
+    [ -n "$pid" ] || return 0
+    for ((i = 0; i < 100; i++)); do
+        kill -0 "$pid" 2>/dev/null || return 0
+        sleep 0.1
+    done
+    kill -9 "$pid"
+}
+
+# What a run that was killed has left.
+end_leftovers() {
+    local mnt loop
+    awk -v base="$base/" 'index($5, base) == 1 { print $5 }' /proc/self/mountinfo | sort -r | while read -r mnt; do
+        umount -l "$mnt" || true
+    done
+    for loop in $(losetup -l -n -O NAME,BACK-FILE | awk -v a="$base/" -v b="$images" \
+        'index($2, a) == 1 || index($2, b) == 1 { print $1 }'); do
+        losetup -d "$loop" || true
+    done
+    if [ -e "$base" ]; then
+        rm -rf --one-file-system "$base" "$images"
+        sleep 6 # ext4 looks at the inodes of deleted files for 5 s whenever it makes new ones
+    fi
+}
+
+# -- mounting --
+
+declare -A pid_of
+# serve NAME MOUNTPOINT COMMAND...: runs it in the background until the end, once it has mounted.
+serve() {
+    local name=$1 mnt=$2 pid i
+    shift 2
+    mkdir -p "$mnt"
+    # Not in our process group: an interrupt is for us, who then unmount.
+    setsid "$@" >>"$log" 2>&1 9>&- &
+    pid=$!
+    pid_of[$name]=$pid
+    later end_mount "$mnt" "$pid"
+    for ((i = 0; i < 600; i++)); do
+        ! mountpoint -q "$mnt" || return 0
+        kill -0 "$pid" 2>/dev/null || break
+        sleep 0.05
+    done
+    die "$name does not mount; see $log"
+}
+
+# volume NAME LAYOUT MORE-OPTIONS DISK...: formats and mounts at $base/NAME.
+volume() {
+    local name=$1 layout=$2 more=$3
+    shift 3
+    mkdir -p "$@"
+    "$fallsctl" format "$@" >>"$log"
+    serve "$name" "$base/$name" "$fallsfs" -f -o "layout=${layout//,/\\,}$more" "$@" "$base/$name"
+}
+
+# target NAME DISK...: how bench_mount knows it.
+target() {
+    local name=$1 IFS=:
+    shift
+    printf '%s' "$name,$base/$name,${pid_of[$name]},$*"
+}
+
+run() {
+    local group=$1
+    shift
+    "$bench" run "$group" "$size" "$samples" "$@" -- "${words[@]}"
+}
+
+# -- on the file system of the tree --
+
+bench_io() {
+    local d=$base/disks mark=${#undo[@]} group targets=()
+    mkdir -p "$base/plain" "$d"/{pass,passnc,passd,merger{0,1,2,3}}
+    serve pass "$base/pass" "$peer/passthrough_hp" --foreground "$d/pass" "$base/pass"
+    serve passnc "$base/passnc" "$peer/passthrough_hp" --foreground --nocache "$d/passnc" "$base/passnc"
+    serve passd "$base/passd" "$peer/passthrough_hp_direct" --foreground --nocache --nosplice "$d/passd" "$base/passd"
+    serve merger "$base/merger" mergerfs -f \
+        -o cache.files=partial,category.create=rand,cache.attr=3600,cache.entry=3600,minfreespace=0 \
+        "$d/merger0:$d/merger1:$d/merger2:$d/merger3" "$base/merger"
+    volume falls 'stripe(1M)' '' "$d"/falls{0,1,2,3}
+    volume fallsd 'stripe(1M)' ,direct_io "$d"/fallsd{0,1,2,3}
+    mkdir "$base/falls/direct"
+    targets=("plain,$base/plain,0,"
+        "$(target pass "$d/pass")" "$(target passnc "$d/passnc")" "$(target passd "$d/passd")"
+        "$(target merger "$d"/merger{0,1,2,3})"
+        "$(target falls "$d"/falls{0,1,2,3})" "$(target fallsd "$d"/fallsd{0,1,2,3})"
+        "fallso,$base/falls/direct,${pid_of[falls]},$d/falls0:$d/falls1:$d/falls2:$d/falls3,o_direct")
+    for group in "$@"; do
+        ! wants "$group" || run "$group" "${targets[@]}"
+    done
+    undo_to "$mark"
+}
+
+bench_many() {
+    local mark=${#undo[@]} disks=("$base"/disks/many{0,1,2,3})
+    volume many 'stripe(1M)' '' "${disks[@]}"
+    "$bench" many "$size" "$samples" "$base/many" "${pid_of[many]}"
+    undo_to "$mark"
+    later end_mount "$base/many"
+    "$bench" start "$size" "$samples" "$fallsfs" "$base/many" "${disks[@]}"
+    undo_to "$mark"
+}
+
+# -- on disks of our own --
+
+# disk IMAGE-OR-FILE DIR [losetup options]: ext4 on a loop device; its name is left in $loop.
+disk() {
+    local file=$1 dir=$2 i
+    shift 2
+    loop=
+    for ((i = 0; i < 10; i++)); do
+        loop=$(losetup -f --show "$@" "$file" 2>>"$log") && break # somebody else may be quicker
+    done
+    [ -n "$loop" ] || die "no loop device for $file; see $log"
+    later losetup -d "$loop"
+    mkfs.ext4 -q -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 "$loop" >>"$log" 2>&1
+    mkdir -p "$dir"
+    mount "$loop" "$dir"
+    later end_mount "$dir"
+}
+
+image() {
+    mkdir -p "$images"
+    truncate -s "$2" "$images/$1"
+    printf '%s' "$images/$1"
+}
+
+throttle() {
+    local key
+    for key in read write; do
+        echo "$1 $2" >"$blkio/blkio.throttle.${key}_bps_device"
+    done
+}
+
+# N disks that each give and take 20 MB/s.
+bench_disks() {
+    local mark=${#undo[@]} n i loop number disks targets=()
+    blkio=/sys/fs/cgroup/blkio
+    if [ ! -w $blkio/blkio.throttle.read_bps_device ]; then
+        printf 'disks: left out, they are limited through the blkio controller of cgroup v1, which is not here\n' >&2
+        return
+    fi
+    for i in {0..7}; do
+        disk "$(image "disk$i" 500M)" "$base/slow/$i"
+        number=$(lsblk -d -n -o MAJ:MIN "$loop" | tr -d ' ')
+        throttle "$number" 20000000
+        later throttle "$number" 0
+    done
+    for n in 1 2 4 8; do
+        disks=()
+        for ((i = 0; i < n; i++)); do
+            disks+=("$base/slow/$i/n$n")
+        done
+        volume "n$n" 'stripe(1M)' '' "${disks[@]}"
+        targets+=("$(target "n$n" "${disks[@]}"),scale=$n")
+    done
+    run disks "${targets[@]}"
+    undo_to "$mark"
+}
+
+# Four disks that need 12 ms to get anywhere and then give 100 MB/s.
+bench_seeks() {
+    local mark=${#undo[@]} i loop targets=() name s=$base/seeking
+    for i in 0 1 2 3; do
+        serve "disk$i" "$base/slowdisk/$i" "$build/test/bench/slowdisk" "$(image "seek$i" 1800M)" "$base/slowdisk/$i"
+        disk "$base/slowdisk/$i/disk" "$s/$i" --direct-io=on
+    done
+    volume four 'stripe(256K)' '' "$s"/{0,1,2,3}/four
+    volume units 'stripe(1M)' '' "$s"/{0,1,2,3}/units
+    volume quarters 'stripe(256K,4)' '' "$s/0/quarters"
+    volume one 'stripe(1M)' '' "$s/0/one"
+    targets=("$(target four "$s"/{0,1,2,3}/four),o_direct" "$(target units "$s"/{0,1,2,3}/units),o_direct"
+        "$(target quarters "$s/0/quarters"),o_direct" "$(target one "$s/0/one"),o_direct")
+    for name in four units quarters one; do # while the disks are quick
+        dd if=/dev/zero of="$base/$name/one.0" bs=1M count=448 conv=fsync status=none
+    done
+    for i in 0 1 2 3; do
+        echo 100 12000 >"$base/slowdisk/$i/model"
+    done
+    later quicken
+    run seeks "${targets[@]}"
+    undo_to "$mark"
+}
+
+quicken() {
+    local i
+    for i in 0 1 2 3; do
+        echo 0 0 >"$base/slowdisk/$i/model"
+    done
+}
+
+# -- all of it --
+
+: >"$log"
+rm -f "$samples"
+touch "$samples"
+end_leftovers
+trap undo_all EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+mkdir -p "$base"
+load_before=$(cut -d' ' -f1 /proc/loadavg)
+
+io_groups=(seq direct shared cold random names small unlink)
+if wants "${io_groups[@]}"; then
+    passthrough "$peer"
+    bench_io "${io_groups[@]}"
+fi
+! wants many || bench_many
+! wants disks || bench_disks
+! wants seeks || bench_seeks
+
+remark="$(date -u +%F), $size, $(nproc) cores ($(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)), kernel $(uname -r), \
+libfuse $(pkg-config --modversion fuse3), load $load_before before and $(cut -d' ' -f1 /proc/loadavg) after, \
+commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
+status=0
+"$bench" report "$samples" "$remark" ${json:+"$json"} >"$build/mount.md" || status=$?
+cat "$build/mount.md"
+exit "$status"

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+#include "test/bench/mount_report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_ROUNDS 64
+#define MAX_SERIES 256
+
+/* -- samples -- */
+
+enum field { SPEED, CPU, CLIENT, DAEMON };
+
+/* What one target did in one row. A round that was measured again counts once. */
+struct series {
+    char row[32], target[16];
+    bool has[MAX_ROUNDS];
+    double value[MAX_ROUNDS], client[MAX_ROUNDS], daemon[MAX_ROUNDS];
+};
+
+static struct series all[MAX_SERIES];
+static unsigned n_all;
+
+static struct series *series_of(const char *row, const char *target)
+{
+    for (unsigned i = 0; i < n_all; i++)
+        if (strcmp(all[i].row, row) == 0 && strcmp(all[i].target, target) == 0)
+            return &all[i];
+    return NULL;
+}
+
+static void read_samples(const char *path)
+{
+    FILE *in = fopen(path, "re");
+    char row[32], target[16];
+    double value, client, daemon;
+    unsigned round;
+
+    if (in == NULL) {
+        perror(path);
+        exit(2);
+    }
+    while (fscanf(in, "%31s %15s %u %lf %lf %lf", row, target, &round, &value, &client, &daemon) == 6) {
+        struct series *s = series_of(row, target);
+
+        if (s == NULL && n_all < MAX_SERIES) {
+            s = &all[n_all++];
+            snprintf(s->row, sizeof s->row, "%s", row);
+            snprintf(s->target, sizeof s->target, "%s", target);
+        }
+        if (s == NULL || round >= MAX_ROUNDS)
+            continue;
+        s->has[round] = true;
+        s->value[round] = value;
+        s->client[round] = client;
+        s->daemon[round] = daemon;
+    }
+    fclose(in);
+}
+
+static double get(const struct series *s, unsigned round, enum field field)
+{
+    switch (field) {
+    case SPEED:
+        return s->value[round];
+    case CLIENT:
+        return s->client[round];
+    case DAEMON:
+        return s->daemon[round];
+    default:
+        return s->client[round] + s->daemon[round];
+    }
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *) a, y = *(const double *) b;
+
+    return (x > y) - (x < y);
+}
+
+/* Median, and the quartiles around it. */
+struct spread {
+    double low, mid, high;
+};
+
+static struct spread spread_of(double *value, unsigned n)
+{
+    if (n == 0)
+        return (struct spread){ 0 };
+    qsort(value, n, sizeof value[0], compare_doubles);
+    return (struct spread){ value[n / 4], n % 2 == 1 ? value[n / 2] : (value[n / 2 - 1] + value[n / 2]) / 2,
+                            value[n - 1 - n / 4] };
+}
+
+static struct spread median_of(const struct series *s, enum field field)
+{
+    double value[MAX_ROUNDS];
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < MAX_ROUNDS; i++)
+        if (s->has[i])
+            value[n++] = get(s, i, field);
+    return spread_of(value, n);
+}
+
+/* Of rounds, not of medians: what was measured one after the other is compared. */
+static struct spread ratio_of(const struct series *a, const struct series *b, enum field field)
+{
+    double value[MAX_ROUNDS];
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < MAX_ROUNDS; i++)
+        if (a->has[i] && b->has[i] && get(b, i, field) > 0)
+            value[n++] = get(a, i, field) / get(b, i, field);
+    return spread_of(value, n);
+}
+
+/* -- what is said of them -- */
+
+struct title {
+    const char *row, *text, *unit;
+};
+
+static const struct title titles[] = {
+    { "write.1", "write 256 MiB, to its close", "GB/s" },
+    { "write.4", "write 4 x 64 MiB at once", "GB/s" },
+    { "read.1", "read 256 MiB, mount's cache cold", "GB/s" },
+    { "read.4", "read 4 x 64 MiB at once, mount's cache cold", "GB/s" },
+    { "kept.1", "read 256 MiB again", "GB/s" },
+    { "kept.4", "read 4 x 64 MiB again at once", "GB/s" },
+    { "direct_write.1", "write 256 MiB, direct", "GB/s" },
+    { "direct_write.4", "write 4 x 64 MiB at once, direct", "GB/s" },
+    { "direct_read.1", "read 256 MiB, direct", "GB/s" },
+    { "direct_read.4", "read 4 x 64 MiB at once, direct", "GB/s" },
+    { "shared.1", "one writer in a file, direct", "GB/s" },
+    { "shared.4", "4 writers in one file, direct", "GB/s" },
+    { "cold_read.1", "read 256 MiB, disks' caches cold too", "GB/s" },
+    { "cold_read.4", "read 4 x 64 MiB at once, disks' caches cold too", "GB/s" },
+    { "fsync.1", "write 256 MiB and fsync", "GB/s" },
+    { "random_read.1", "random 4 KiB reads", "/s" },
+    { "random_read.4", "random 4 KiB reads, 4 jobs", "/s" },
+    { "random_write.1", "random 4 KiB writes, to their close", "/s" },
+    { "random_write.4", "random 4 KiB writes, 4 jobs", "/s" },
+    { "create", "create and close", "/s" },
+    { "small", "create, write 4 KiB, close", "/s" },
+    { "stat", "stat, caches cold", "/s" },
+    { "list", "readdir and attributes, caches cold", "/s" },
+    { "unlink", "unlink", "/s" },
+    { "memory.made", "daemon's memory, all files made", "MiB" },
+    { "memory", "daemon's memory, all files looked up", "MiB" },
+    { "start.clean", "start and mount", "s" },
+    { "start.killed", "start and mount after kill -9", "s" },
+    { "start.cold", "the same, caches of the disks cold", "s" },
+    { "slow_read", "read, throttled disks", "GB/s" },
+    { "slow_write", "write and fsync, throttled disks", "GB/s" },
+    { "seek.1", "random 1 MiB reads on seeking disks, one reader", "GB/s" },
+    { "seek.32", "random 1 MiB reads on seeking disks, 32 readers", "GB/s" },
+};
+
+static const struct title names_of_targets[] = {
+    { "plain", "plain directory", "" },
+    { "merger", "mergerfs", "" },
+    { "pass", "pass-through", "" },
+    { "passnc", "pass-through --nocache", "" },
+    { "passd", "pass-through, direct_io --nosplice", "" },
+    { "falls", "fallsfs", "" },
+    { "fallsd", "fallsfs -o direct_io", "" },
+    { "fallso", "fallsfs, client's O_DIRECT", "" },
+    { "n1", "1 disk", "" },
+    { "n2", "2 disks", "" },
+    { "n4", "4 disks", "" },
+    { "n8", "8 disks", "" },
+    { "one", "1 disk", "" },
+    { "quarters", "1 disk with four subfiles of stripe(256K,4)", "" },
+    { "four", "4 disks, stripe(256K)", "" },
+    { "units", "4 disks, stripe(1M)", "" },
+};
+
+/* Ours against theirs in the same row. */
+struct bar {
+    const char *row, *ours, *peer;
+    enum field field;
+    bool at_most;
+    double limit, or_so; /* or_so: CPU seconds per GB that are good enough, whatever the peer needs */
+};
+
+#define CPU_BAR 1.05
+
+static const struct bar bars[] = {
+    { "write.1", "falls", "pass", SPEED, false, 1, 0 },
+    { "write.1", "falls", "pass", CPU, true, CPU_BAR, 0 },
+    { "write.1", "falls", "passnc", SPEED, false, 1, 0 },
+    { "write.1", "falls", "passnc", CPU, true, CPU_BAR, 0 },
+    { "write.4", "falls", "pass", SPEED, false, 1, 0 },
+    { "write.4", "falls", "pass", CPU, true, CPU_BAR, 0 },
+    { "write.4", "falls", "passnc", SPEED, false, 1, 0 },
+    { "write.4", "falls", "passnc", CPU, true, CPU_BAR, 0 },
+    { "read.1", "falls", "pass", SPEED, false, 1, 0 },
+    { "read.1", "falls", "pass", CPU, true, CPU_BAR, 0 },
+    { "read.4", "falls", "pass", SPEED, false, 1, 0 },
+    { "read.4", "falls", "pass", CPU, true, CPU_BAR, 0 },
+    { "kept.1", "falls", "pass", SPEED, false, 1, 0 },
+    { "kept.1", "falls", "pass", CPU, true, CPU_BAR, 0 },
+    { "kept.1", "falls", "plain", SPEED, false, 0.8, 0 },
+    { "kept.4", "falls", "pass", SPEED, false, 1, 0 },
+    { "kept.4", "falls", "pass", CPU, true, CPU_BAR, 0 },
+    { "kept.4", "falls", "plain", SPEED, false, 0.8, 0 },
+    { "direct_write.1", "fallsd", "passd", SPEED, false, 1, 0 },
+    { "direct_write.1", "fallsd", "passd", CPU, true, CPU_BAR, 0 },
+    { "direct_write.1", "fallsd", "passd", CPU, true, 1, 0.25 },
+    { "direct_write.1", "fallso", "passd", SPEED, false, 1, 0 },
+    { "direct_write.1", "fallso", "passd", CPU, true, CPU_BAR, 0 },
+    { "direct_write.4", "fallsd", "passd", SPEED, false, 1, 0 },
+    { "direct_write.4", "fallsd", "passd", CPU, true, CPU_BAR, 0 },
+    { "direct_read.1", "fallsd", "passd", SPEED, false, 1, 0 },
+    { "direct_read.1", "fallsd", "passd", CPU, true, CPU_BAR, 0 },
+    { "direct_read.1", "fallsd", "passd", CPU, true, 1, 0.2 },
+    { "direct_read.1", "fallso", "passd", SPEED, false, 1, 0 },
+    { "direct_read.1", "fallso", "passd", CPU, true, CPU_BAR, 0 },
+    { "direct_read.4", "fallsd", "passd", SPEED, false, 1, 0 },
+    { "direct_read.4", "fallsd", "passd", CPU, true, CPU_BAR, 0 },
+    { "cold_read.1", "falls", "pass", SPEED, false, 1, 0 },
+    { "cold_read.1", "falls", "pass", CPU, true, CPU_BAR, 0 },
+    { "cold_read.4", "falls", "pass", SPEED, false, 1, 0 },
+    { "cold_read.4", "falls", "pass", CPU, true, CPU_BAR, 0 },
+    { "random_read.1", "falls", "pass", SPEED, false, 0.9, 0 },
+    { "random_read.4", "falls", "pass", SPEED, false, 0.9, 0 },
+    { "random_write.1", "falls", "pass", SPEED, false, 0.9, 0 },
+    { "random_write.1", "falls", "passnc", SPEED, false, 0.9, 0 },
+    { "random_write.4", "falls", "pass", SPEED, false, 0.9, 0 },
+    { "random_write.4", "falls", "passnc", SPEED, false, 0.9, 0 },
+    { "create", "falls", "pass", SPEED, false, 0.8, 0 },
+    { "create", "falls", "merger", SPEED, false, 1, 0 },
+    { "stat", "falls", "pass", SPEED, false, 0.8, 0 },
+    { "stat", "falls", "merger", SPEED, false, 1, 0 },
+    { "list", "falls", "pass", SPEED, false, 0.8, 0 },
+    { "list", "falls", "merger", SPEED, false, 1, 0 },
+    { "unlink", "falls", "pass", SPEED, false, 0.8, 0 },
+    { "unlink", "falls", "merger", SPEED, false, 1, 0 },
+    { "slow_read", "n1", "n1", SPEED, false, 0.95, 0 },
+    { "slow_read", "n2", "n1", SPEED, false, 2 * 0.95, 0 },
+    { "slow_read", "n4", "n1", SPEED, false, 4 * 0.95, 0 },
+    { "slow_read", "n8", "n1", SPEED, false, 8 * 0.95, 0 },
+    { "slow_write", "n2", "n1", SPEED, false, 2 * 0.95, 0 },
+    { "slow_write", "n4", "n1", SPEED, false, 4 * 0.95, 0 },
+    { "slow_write", "n8", "n1", SPEED, false, 8 * 0.95, 0 },
+    { "seek.1", "four", "quarters", SPEED, false, 3.5, 0 },
+    { "seek.32", "units", "one", SPEED, false, 3.5, 0 },
+};
+
+static const char *lookup(const struct title *list, size_t n, const char *key, bool unit)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i].row, key) == 0)
+            return unit ? list[i].unit : list[i].text;
+    return unit ? "" : key;
+}
+
+static const char *title_of(const char *row)
+{
+    return lookup(titles, ARRAY_SIZE(titles), row, false);
+}
+
+static const char *unit_of(const char *row)
+{
+    return lookup(titles, ARRAY_SIZE(titles), row, true);
+}
+
+static const char *target_name(const char *target)
+{
+    return lookup(names_of_targets, ARRAY_SIZE(names_of_targets), target, false);
+}
+
+/* -- printing -- */
+
+struct text {
+    char s[96];
+};
+
+static const char *value_text(struct text *text, double value, const char *unit)
+{
+    if (strcmp(unit, "/s") == 0)
+        snprintf(text->s, sizeof text->s, "%.0f/s", value);
+    else if (strcmp(unit, "GB/s") == 0 && value < 0.5)
+        snprintf(text->s, sizeof text->s, "%.1f MB/s", value * 1000);
+    else
+        snprintf(text->s, sizeof text->s, "%.2f %s", value, unit);
+    return text->s;
+}
+
+/* Seconds per GB, or microseconds per operation: of the client and of the daemon. */
+static const char *cpu_text(struct text *text, const struct series *s)
+{
+    bool is_op = strcmp(unit_of(s->row), "/s") == 0;
+    double factor = is_op ? 1e6 : 1;
+
+    snprintf(text->s, sizeof text->s, is_op ? "%.1f + %.1f µs" : "%.3f + %.3f s/GB", median_of(s, CLIENT).mid * factor,
+             median_of(s, DAEMON).mid * factor);
+    return text->s;
+}
+
+static void print_measured(void)
+{
+    printf("| what | who | median | quartiles | CPU, client + daemon |\n|---|---|---|---|---|\n");
+    for (size_t i = 0; i < ARRAY_SIZE(titles); i++)
+        for (unsigned k = 0; k < n_all; k++) {
+            struct text mid, low, high, cpu;
+            struct spread spread;
+
+            if (strcmp(all[k].row, titles[i].row) != 0)
+                continue;
+            spread = median_of(&all[k], SPEED);
+            printf("| %s | %s | %s | %s – %s | %s |\n", titles[i].text, target_name(all[k].target),
+                   value_text(&mid, spread.mid, titles[i].unit), value_text(&low, spread.low, titles[i].unit),
+                   value_text(&high, spread.high, titles[i].unit),
+                   median_of(&all[k], CLIENT).mid > 0 ? cpu_text(&cpu, &all[k]) : "");
+        }
+}
+
+static bool missed; /* some bar */
+static unsigned n_missed, n_judged;
+
+/* A little below a bar that some rounds did reach is as good as on it. */
+static bool reaches(struct spread ratio, double limit, bool at_most)
+{
+    if (at_most)
+        return ratio.mid <= limit || (ratio.mid <= limit * 1.05 && ratio.low <= limit);
+    return ratio.mid >= limit || (ratio.mid >= limit * 0.95 && ratio.high >= limit);
+}
+
+static const char *verdict(bool met)
+{
+    missed = missed || !met;
+    n_missed += !met;
+    n_judged++;
+    return met ? "ok" : "**MISSED**";
+}
+
+static void json_bar(FILE *json, const char *row, const char *ours, const char *peer, const char *what, double value,
+                     double bar, bool at_most, bool met)
+{
+    if (json != NULL)
+        fprintf(
+            json,
+            "%s\n    { \"row\": \"%s\", \"ours\": \"%s\", \"peer\": \"%s\", \"what\": \"%s\", \"value\": %.6g, \"%s\": %.6g, \"met\": %s }",
+            n_judged == 1 ? "" : ",", row, ours, peer, what, value, at_most ? "at_most" : "at_least", bar,
+            met ? "true" : "false");
+}
+
+static void judge(const struct bar *bar, FILE *json)
+{
+    const struct series *ours = series_of(bar->row, bar->ours), *peer = series_of(bar->row, bar->peer);
+    struct text our_text, peer_text, good_enough = { "" };
+    const char *unit = bar->field == CPU ? "s/GB" : unit_of(bar->row);
+    struct spread ratio;
+    bool met;
+
+    if (ours == NULL || peer == NULL)
+        return;
+    ratio = ratio_of(ours, peer, bar->field);
+    met = reaches(ratio, bar->limit, bar->at_most);
+    if (bar->or_so > 0) {
+        met = met || median_of(ours, bar->field).mid <= bar->or_so;
+        snprintf(good_enough.s, sizeof good_enough.s, " or %.2f s/GB", bar->or_so);
+    }
+    printf("| %s%s | %s: %s | %s: %s | %.2f (%.2f – %.2f) | %s %.2f%s | %s |\n", title_of(bar->row),
+           bar->field == CPU ? ", CPU" : "", target_name(bar->ours),
+           value_text(&our_text, median_of(ours, bar->field).mid, unit), target_name(bar->peer),
+           value_text(&peer_text, median_of(peer, bar->field).mid, unit), ratio.mid, ratio.low, ratio.high,
+           bar->at_most ? "≤" : "≥", bar->limit, good_enough.s, verdict(met));
+    json_bar(json, bar->row, bar->ours, bar->peer, bar->field == CPU ? "cpu" : "speed", ratio.mid, bar->limit,
+             bar->at_most, met);
+}
+
+/* Writers of one file do not wait for each other: four are faster than one, or the pass-through's are not either. */
+static void judge_shared(const char *ours, FILE *json)
+{
+    const struct series *four = series_of("shared.4", ours), *one = series_of("shared.1", ours);
+    const struct series *pass_four = series_of("shared.4", "passd"), *pass_one = series_of("shared.1", "passd");
+    struct spread gain, pass_gain;
+    double limit;
+    bool met;
+
+    if (four == NULL || one == NULL || pass_four == NULL || pass_one == NULL)
+        return;
+    gain = ratio_of(four, one, SPEED);
+    pass_gain = ratio_of(pass_four, pass_one, SPEED);
+    limit = MIN(1.5, pass_gain.mid);
+    met = reaches(gain, limit, false);
+    printf(
+        "| 4 writers in one file, against one | %s: %.2f | pass-through: %.2f | %.2f (%.2f – %.2f) | ≥ 1.50, or what pass-through gains | %s |\n",
+        target_name(ours), gain.mid, pass_gain.mid, gain.mid, gain.low, gain.high, verdict(met));
+    json_bar(json, "shared.4", ours, "shared.1", "gain", gain.mid, limit, false, met);
+}
+
+static void judge_limit(const char *row, double limit, FILE *json)
+{
+    const struct series *ours = series_of(row, "falls");
+    struct text text, limit_text;
+    struct spread spread;
+    bool met;
+
+    if (ours == NULL)
+        return;
+    if (strcmp(row, "memory") == 0)
+        limit = 64 + median_of(ours, DAEMON).mid / 1024; /* 1 KiB for each file */
+    spread = median_of(ours, SPEED);
+    met = spread.mid <= limit;
+    printf("| %s | fallsfs: %s | | | ≤ %s | %s |\n", title_of(row), value_text(&text, spread.mid, unit_of(row)),
+           value_text(&limit_text, limit, unit_of(row)), verdict(met));
+    json_bar(json, row, "falls", "", unit_of(row), spread.mid, limit, true, met);
+}
+
+static void json_samples(FILE *json)
+{
+    fprintf(json, "\n  ],\n  \"measured\": [");
+    for (unsigned i = 0; i < n_all; i++) {
+        struct spread value = median_of(&all[i], SPEED);
+
+        fprintf(
+            json,
+            "%s\n    { \"row\": \"%s\", \"target\": \"%s\", \"unit\": \"%s\", \"median\": %.6g, \"low\": %.6g, \"high\": %.6g, \"cpu_client\": %.6g, \"cpu_daemon\": %.6g }",
+            i == 0 ? "" : ",", all[i].row, all[i].target, unit_of(all[i].row), value.mid, value.low, value.high,
+            median_of(&all[i], CLIENT).mid, median_of(&all[i], DAEMON).mid);
+    }
+    fprintf(json, "\n  ]\n}\n");
+}
+
+bool report(const char *samples, const char *remark, const char *json_path)
+{
+    FILE *json = json_path != NULL ? fopen(json_path, "we") : NULL;
+
+    if (json_path != NULL && json == NULL) {
+        perror(json_path);
+        exit(2);
+    }
+    read_samples(samples);
+    printf("%s\n\n", remark);
+    print_measured();
+    printf("\n| what | ours | against | ratio (quartiles) | bar | |\n|---|---|---|---|---|---|\n");
+    if (json != NULL)
+        fprintf(json, "{\n  \"remark\": \"%s\",\n  \"bars\": [", remark);
+    for (size_t i = 0; i < ARRAY_SIZE(bars); i++)
+        judge(&bars[i], json);
+    judge_shared("fallsd", json);
+    judge_shared("fallso", json);
+    judge_limit("memory", 0, json);
+    judge_limit("start.clean", 1, json);
+    judge_limit("start.killed", 1, json);
+    judge_limit("start.cold", 1, json);
+    printf(
+        "\n%u bars, %u missed. A bar is met when the median meets it, or comes within 5 %% and a quartile meets it.\n",
+        n_judged, n_missed);
+    if (json != NULL) {
+        json_samples(json);
+        fclose(json);
+    }
+    return !missed;
+}
