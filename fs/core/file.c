@@ -396,7 +396,7 @@ int file_flush(struct fs *fs, struct file *file)
     bool changed;
 
     pthread_mutex_lock(&file->meta);
-    changed = file->times_dirty;
+    changed = file->times_dirty || !file->record.padded;
     pthread_mutex_unlock(&file->meta);
     if (changed) {
         update_blocks(fs, file);

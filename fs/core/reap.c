@@ -58,8 +58,9 @@ struct waiting {
 struct reaper {
     struct fs *fs;
     pthread_mutex_t lock;
-    struct waiting *first; /* lock */
-    bool at_work;          /* lock */
+    struct waiting *first;   /* lock */
+    struct waiting *refused; /* lock; a disk did not let them go */
+    bool at_work;            /* lock */
 };
 
 struct reaper_job {
@@ -83,6 +84,12 @@ void reaper_free(struct reaper *reaper)
 {
     if (reaper == NULL)
         return;
+    while (reaper->refused != NULL) {
+        struct waiting *next = reaper->refused->next;
+
+        free(reaper->refused);
+        reaper->refused = next;
+    }
     pthread_mutex_destroy(&reaper->lock);
     free(reaper);
 }
@@ -115,6 +122,15 @@ static int sync_list(struct fs *fs, const struct record *record)
     return r;
 }
 
+/* It stays listed; the next mount would try again, too. */
+static void refuse(struct reaper *reaper, struct waiting *waiting)
+{
+    pthread_mutex_lock(&reaper->lock);
+    waiting->next = reaper->refused;
+    reaper->refused = waiting;
+    pthread_mutex_unlock(&reaper->lock);
+}
+
 static void run(struct job *job)
 {
     struct reaper *reaper = ((struct reaper_job *) job)->reaper;
@@ -126,32 +142,26 @@ static void run(struct job *job)
         while (batch != NULL) {
             struct waiting *next = batch->next;
 
-            /* What cannot be removed now stays listed: the next mount tries again. */
-            if (r == 0)
-                (void) reap(reaper->fs, &batch->record);
-            free(batch);
+            if (r < 0 || reap(reaper->fs, &batch->record) < 0)
+                refuse(reaper, batch);
+            else
+                free(batch);
             batch = next;
         }
     }
     free(job);
 }
 
-static void take_later(struct reaper *reaper, const struct record *record)
+/* Has the work done, unless somebody is at it. */
+static void work(struct reaper *reaper)
 {
-    struct waiting *waiting = calloc(1, sizeof *waiting);
     struct reaper_job *job = calloc(1, sizeof *job);
     bool at_work;
 
-    if (waiting == NULL || job == NULL) {
-        free(waiting);
-        free(job);
-        return; /* it stays listed */
-    }
-    waiting->record = *record;
+    if (job == NULL)
+        return; /* the next one to come does it */
     *job = (struct reaper_job){ .job = { .run = run }, .reaper = reaper };
     pthread_mutex_lock(&reaper->lock);
-    waiting->next = reaper->first;
-    reaper->first = waiting;
     at_work = reaper->at_work;
     reaper->at_work = true;
     pthread_mutex_unlock(&reaper->lock);
@@ -159,6 +169,41 @@ static void take_later(struct reaper *reaper, const struct record *record)
         free(job);
     else
         workers_later(reaper->fs->workers, &job->job);
+}
+
+static struct waiting *new_waiting(const struct record *record)
+{
+    struct waiting *waiting = calloc(1, sizeof *waiting);
+
+    if (waiting != NULL)
+        waiting->record = *record;
+    return waiting;
+}
+
+static void take_later(struct reaper *reaper, const struct record *record)
+{
+    struct waiting *waiting = new_waiting(record);
+
+    if (waiting == NULL)
+        return; /* it stays listed */
+    pthread_mutex_lock(&reaper->lock);
+    waiting->next = reaper->first;
+    reaper->first = waiting;
+    pthread_mutex_unlock(&reaper->lock);
+    work(reaper);
+}
+
+void reaper_retry(struct reaper *reaper)
+{
+    bool any;
+
+    pthread_mutex_lock(&reaper->lock);
+    any = reaper->refused != NULL && reaper->first == NULL;
+    if (any)
+        reaper->first = steal(reaper->refused);
+    pthread_mutex_unlock(&reaper->lock);
+    if (any)
+        work(reaper);
 }
 
 /* Whether a crash could bring the file back with bytes that somebody counts on: those of an fsync, and all that
@@ -170,10 +215,12 @@ static bool is_promised(const struct fs *fs, const struct record *record)
 
 void reaper_take(struct reaper *reaper, const struct record *record)
 {
+    struct waiting *waiting;
+
     if (is_promised(reaper->fs, record))
         take_later(reaper, record);
-    else
-        (void) reap(reaper->fs, record);
+    else if (reap(reaper->fs, record) < 0 && (waiting = new_waiting(record)) != NULL)
+        refuse(reaper, waiting);
 }
 
 /* -- after a crash -- */

@@ -21,6 +21,9 @@ void reaper_free(struct reaper *reaper);
  * promised none of its bytes, else some time later. */
 void reaper_take(struct reaper *reaper, const struct record *record);
 
+/* Tries again what a disk refused: now and then, by whoever keeps the time. */
+void reaper_retry(struct reaper *reaper);
+
 /* Takes everything that todo/ lists and that has no other name; forgets the rest. */
 int reaper_take_all(struct reaper *reaper);
 

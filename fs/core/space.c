@@ -20,18 +20,12 @@ static struct pool *pool_of(struct pool pool[], uint32_t *n, dev_t dev)
     return &pool[(*n)++];
 }
 
-/* A disk that does not answer has what it last had. */
+/* Where disks are watched, what they last said counts: they were asked by threads that may wait. */
 static int ask(const struct disk *disk, struct statvfs *ret_statfs)
 {
-    int r = -ETIMEDOUT;
-
-    if (watch_is_prompt(disk->watch))
-        r = disk_call(disk, statfs, disk->root, ret_statfs);
-    if (r == 0)
-        watch_note_space(disk->watch, ret_statfs);
-    else if (watch_last_space(disk->watch, ret_statfs))
-        r = 0;
-    return r;
+    if (disk->watch != NULL)
+        return watch_last_space(disk->watch, ret_statfs) ? 0 : -EIO;
+    return disk_call(disk, statfs, disk->root, ret_statfs);
 }
 
 static int find_pools(const struct volume *volume, struct pool pool[], uint32_t *ret_n)
@@ -116,7 +110,97 @@ int space_of_layout(const struct volume *volume, const struct file_layout *layou
     return 0;
 }
 
+/* -- asking all disks at once -- */
+
+#define PATIENCE 250 /* ms: a disk that answers later has what it last had */
+
+/* One for each time the disks are asked; whoever comes last frees it. */
+struct round {
+    pthread_mutex_t lock;
+    pthread_cond_t answered;
+    uint32_t left, refs; /* lock */
+};
+
+struct question {
+    struct job job;
+    const struct disk *disk;
+    struct round *round;
+};
+
+static void put_round(struct round *round)
+{
+    bool last;
+
+    pthread_mutex_lock(&round->lock);
+    last = --round->refs == 0;
+    pthread_mutex_unlock(&round->lock);
+    if (!last)
+        return;
+    pthread_cond_destroy(&round->answered);
+    pthread_mutex_destroy(&round->lock);
+    free(round);
+}
+
+static void run_question(struct job *job)
+{
+    struct question *question = (struct question *) job;
+    struct round *round = question->round;
+    struct statvfs st;
+
+    if (disk_call(question->disk, statfs, question->disk->root, &st) == 0)
+        watch_note_space(question->disk->watch, &st);
+    pthread_mutex_lock(&round->lock);
+    round->left--;
+    pthread_cond_signal(&round->answered);
+    pthread_mutex_unlock(&round->lock);
+    put_round(round);
+    free(question);
+}
+
+static void ask_in_background(struct fs *fs, const struct disk *disk, struct round *round)
+{
+    struct question *question = calloc(1, sizeof *question);
+
+    if (question == NULL)
+        return;
+    *question = (struct question){ .job = { .run = run_question }, .disk = disk, .round = round };
+    pthread_mutex_lock(&round->lock);
+    round->left++;
+    round->refs++;
+    pthread_mutex_unlock(&round->lock);
+    workers_later(fs->workers, &question->job);
+}
+
+static void ask_all(struct fs *fs)
+{
+    struct round *round = calloc(1, sizeof *round);
+    struct timespec until;
+    int r = 0;
+
+    if (round == NULL)
+        return;
+    round->refs = 1;
+    pthread_mutex_init(&round->lock, NULL);
+    pthread_cond_init(&round->answered, NULL);
+    for (uint32_t i = 0; i < fs->volume->n_disks; i++) {
+        const struct disk *disk = &fs->volume->disk[i];
+
+        if (disk_is_present(disk) && disk->watch != NULL && watch_is_prompt(disk->watch))
+            ask_in_background(fs, disk, round);
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += PATIENCE * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&round->lock);
+    while (r == 0 && round->left > 0)
+        r = pthread_cond_timedwait(&round->answered, &round->lock, &until);
+    pthread_mutex_unlock(&round->lock);
+    put_round(round);
+}
+
 int space_statfs(struct fs *fs, struct statvfs *ret_statfs)
 {
+    ask_all(fs);
     return space_of_layout(fs->volume, fs->default_layout, ret_statfs, NULL);
 }

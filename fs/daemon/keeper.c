@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/daemon/keeper.h"
 
+#include "fs/core/reap.h"
 #include "fs/daemon/log.h"
 
 #include <string.h>
 
+#define RETRY      8                     /* looks between two tries at what a disk refused */
 #define TICK       250                   /* ms between two looks */
 #define MAX_PARKED (UINT64_C(256) << 20) /* bytes to be written that may be parked */
 
@@ -215,7 +217,7 @@ static void *keep(void *arg)
     struct keeper *keeper = arg;
     bool stop = false;
 
-    while (!stop) {
+    for (unsigned tick = 0; !stop; tick++) {
         struct timespec when;
 
         clock_gettime(CLOCK_MONOTONIC, &when);
@@ -228,6 +230,8 @@ static void *keep(void *arg)
         stop = keeper->stop;
         pthread_mutex_unlock(&keeper->lock);
         look(keeper);
+        if (tick % RETRY == 0)
+            reaper_retry(keeper->fs->reaper);
     }
     return NULL;
 }

@@ -46,7 +46,8 @@ static int set_attr(struct inode *inode, const struct stat *attr, int to_set, co
     };
     int r = 0;
 
-    if ((to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0)
+    /* Nothing to set is chown to nobody new, which clears set-user-ID bits all the same. */
+    if ((to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0 || (to_set & ~FUSE_SET_ATTR_CTIME) == 0)
         r = tree_chown(the_mount->fs, inode, (to_set & FUSE_SET_ATTR_UID) != 0 ? attr->st_uid : (uid_t) -1,
                        (to_set & FUSE_SET_ATTR_GID) != 0 ? attr->st_gid : (gid_t) -1);
     if (r == 0 && (to_set & FUSE_SET_ATTR_SIZE) != 0)
