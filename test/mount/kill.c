@@ -430,11 +430,30 @@ static void kill_it(pid_t daemon)
     waitpid(daemon, NULL, 0);
 }
 
+/* Writers hear of the daemon's death at once. */
+static bool reap_writer(pid_t writer)
+{
+    char command[64];
+
+    for (int i = 0; i < 10000; i++) {
+        if (waitpid(writer, NULL, WNOHANG) == writer)
+            return true;
+        sleep_us(1000);
+    }
+    printf("a writer hangs:\n");
+    fflush(stdout);
+    snprintf(command, sizeof command, "cat /proc/%d/stack /proc/%d/syscall", writer, writer);
+    (void) !system(command);
+    kill(writer, SIGKILL);
+    return false;
+}
+
 static bool cycle(const struct daemon_args *args, struct rng *rng)
 {
     const char *layout = layouts[rng_below(rng, ARRAY_SIZE(layouts))];
     uint64_t delay = rng_below(rng, 40000), seed = rng_u64(rng) >> 4;
     pid_t daemon = start(args, layout), writer[N_WRITERS];
+    bool good = true;
 
     if (rng_chance(rng, 10)) { /* while it starts, or recovers */
         sleep_us(rng_below(rng, 30000));
@@ -456,8 +475,8 @@ static bool cycle(const struct daemon_args *args, struct rng *rng)
     shared->killed = true;
     kill_it(daemon);
     for (int i = 0; i < N_WRITERS; i++)
-        waitpid(writer[i], NULL, 0);
-    return !shared->failed;
+        good = reap_writer(writer[i]) && good;
+    return good && !shared->failed;
 }
 
 int main(int argc, char **argv)

@@ -161,6 +161,7 @@ static bool run_op(struct side side[2], const struct op *op, bool timed, struct 
     struct watch before, after;
 
     if (timed) {
+        usleep(TWO_TICKS); /* the last close of something may still be on its way */
         watch(side, op, &before);
         usleep(TWO_TICKS);
     }

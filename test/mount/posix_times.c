@@ -196,6 +196,22 @@ static void closing_moves_no_ctime(void)
     EXPECT(equal(after.st_ctim, before.st_ctim));
 }
 
+/* Nor when there are holes to be made. */
+static void closing_a_sparse_file_moves_no_ctime(void)
+{
+    int fd = make_file("a", 0644, "abc");
+    struct stat before, after;
+
+    EXPECT(ftruncate(fd, 1000000) == 0 && pwrite(fd, "x", 1, 2000000) == 1 && ftruncate(fd, 5000000) == 0);
+    before = stat_of("a");
+    pause_ms(TICKS);
+    EXPECT(close(fd) == 0);
+    pause_ms(TICKS);
+    after = stat_of("a");
+    EXPECT(equal(after.st_mtim, before.st_mtim));
+    EXPECT(equal(after.st_ctim, before.st_ctim));
+}
+
 static void names_move_times_of_directories(void)
 {
     struct stat before, after;
@@ -267,6 +283,7 @@ const struct check checks_of_times[] = {
     { "what_moves_ctime_only", what_moves_ctime_only },
     { "what_moves_no_ctime", what_moves_no_ctime },
     { "closing_moves_no_ctime", closing_moves_no_ctime },
+    { "closing_a_sparse_file_moves_no_ctime", closing_a_sparse_file_moves_no_ctime },
     { "names_move_times_of_directories", names_move_times_of_directories },
     { "reading_moves_atime", reading_moves_atime },
     { "reading_what_is_cached_moves_atime", reading_what_is_cached_moves_atime },
