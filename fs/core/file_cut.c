@@ -79,6 +79,7 @@ static int cut_to_nothing(struct fs *fs, struct file *file)
     record = before = file->record;
     record.size = record.durable_size = record.blocks = 0;
     record.state = RECORD_OK;
+    record.padded = true;
     if (!bits_none(&record.bits)) {
         memcpy(record.old_layout, record.layout, HASH_SIZE);
         record.gen++;

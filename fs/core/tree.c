@@ -142,7 +142,7 @@ int tree_lookup(struct fs *fs, struct inode *parent, const char *name, struct in
 
 static int new_record(struct fs *fs, struct record *record)
 {
-    *record = (struct record){ .epoch = fs->volume->epoch, .born = fs->volume->epoch };
+    *record = (struct record){ .epoch = fs->volume->epoch, .born = fs->volume->epoch, .padded = true };
     memcpy(record->layout, fs->default_layout->hash, HASH_SIZE);
     memcpy(record->old_layout, fs->default_layout->hash, HASH_SIZE);
     if (random_bytes(record->id, ID_SIZE) < 0)
