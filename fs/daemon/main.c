@@ -64,8 +64,9 @@ static void op_init(void *data, struct fuse_conn_info *conn)
     conn->max_read = mount->max_read;
     conn->want = (conn->want | want) & conn->capable & ~do_not_want;
     conn->max_write = MAX_REQUEST;
-    conn->max_background = 64;
-    conn->congestion_threshold = 48;
+    /* Reads that wait for a disk in vain must not take up the places of all others. */
+    conn->max_background = 4096;
+    conn->congestion_threshold = 3072;
 }
 
 static struct fuse_lowlevel_ops all_ops(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A disk that seeks: one FUSE file, "disk", whose requests are served one after the other, each in
  *
- *     (seek, unless it goes on where the last one ended) + bytes / rate
+ *     (seek, unless it is near where the last one ended) + bytes / rate
  *
  *     slowdisk IMAGE MOUNTPOINT          in the foreground; echo "MB/s us" > MOUNTPOINT/model; 0 0 is no delay, as at
  * first
@@ -24,6 +24,7 @@ enum { ROOT = FUSE_ROOT_ID, DISK, MODEL };
 
 #define FOR_EVER  1e6
 #define MAX_BYTES (1 << 20) /* of a request */
+#define NEAR      (1 << 20) /* bytes; threads may take the parts of one large request in any order */
 
 static int image;
 static off_t image_size;
@@ -42,7 +43,7 @@ static void wait_turn(off_t off, size_t len)
     pthread_mutex_lock(&lock);
     clock_gettime(CLOCK_MONOTONIC, &t);
     done = MAX((double) t.tv_sec + (double) t.tv_nsec * 1e-9, free_at);
-    done += (double) len * seconds_per_byte + (off == arm_at ? 0 : seek_seconds);
+    done += (double) len * seconds_per_byte + (llabs((long long) (off - arm_at)) <= NEAR ? 0 : seek_seconds);
     arm_at = off + (off_t) len;
     free_at = done;
     pthread_mutex_unlock(&lock);
