@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
@@ -477,6 +478,7 @@ int main(int argc, char **argv)
 {
     const char *verb = argc > 1 ? argv[1] : "";
 
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* nobody measures without the script */
     if (strcmp(verb, "groups") == 0)
         return print_groups(argc - 2, argv + 2);
     if (strcmp(verb, "run") == 0 && argc > 5)

@@ -34,6 +34,7 @@ peer=$build/peer
 samples=$build/mount.samples
 images=/dev/shm/fallsfs-bench
 log=$build/mount.log
+blkio=/sys/fs/cgroup/blkio
 
 groups=$("$bench" groups "${words[@]}") || die "$usage; rows: $("$bench" groups | tr '\n' ' ')"
 wants() {
@@ -90,17 +91,19 @@ end_mount() {
     kill -9 "$pid"
 }
 
-# What a run that was killed has left.
+# What a run that was killed has left: mounts, last first, loop devices and their limits.
 end_leftovers() {
-    local mnt loop
-    awk -v base="$base/" 'index($5, base) == 1 { print $5 }' /proc/self/mountinfo | sort -r | while read -r mnt; do
-        umount -l "$mnt" || true
-    done
-    for loop in $(losetup -l -n -O NAME,BACK-FILE | awk -v a="$base/" -v b="$images" \
-        'index($2, a) == 1 || index($2, b) == 1 { print $1 }'); do
-        losetup -d "$loop" || true
-    done
-    if [ -e "$base" ]; then
+    local mnt source number
+    while read -r mnt source number; do
+        umount "$mnt" 2>>"$log" || umount -l "$mnt"
+        case $source in
+        /dev/loop*)
+            [ ! -w "$blkio/blkio.throttle.read_bps_device" ] || throttle "$number" 0
+            losetup -d "$source" || true
+            ;;
+        esac
+    done < <(findmnt -r -n -o TARGET,SOURCE,MAJ:MIN | awk -v base="$base/" 'index($1, base) == 1' | tac)
+    if [ -e "$base" ] || [ -e "$images" ]; then
         rm -rf --one-file-system "$base" "$images"
         sleep 6 # ext4 looks at the inodes of deleted files for 5 s whenever it makes new ones
     fi
@@ -218,8 +221,7 @@ throttle() {
 # N disks that each give and take 20 MB/s.
 bench_disks() {
     local mark=${#undo[@]} n i loop number disks targets=()
-    blkio=/sys/fs/cgroup/blkio
-    if [ ! -w $blkio/blkio.throttle.read_bps_device ]; then
+    if [ ! -w "$blkio/blkio.throttle.read_bps_device" ]; then
         printf 'disks: left out, they are limited through the blkio controller of cgroup v1, which is not here\n' >&2
         return
     fi

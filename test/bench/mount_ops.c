@@ -5,11 +5,13 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -140,6 +142,7 @@ struct sample measure(const struct target *target, const struct work *work, unsi
                 .target = target, .work = work, .common = common, .index = i, .n_jobs = n_jobs, .round = round
             };
 
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
             run_job(&job, act);
             _exit(0);
         }
