@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/core/file.h"
 
+#include "fs/core/copier.h"
 #include "fs/core/reap.h"
 #include "fs/core/subfile.h"
 
@@ -115,7 +116,7 @@ static struct file *new_file(struct inode *inode, struct file_layout *layout, co
     file->layout = layout;
     file->n_slots = n_slots;
     file->record = file->stored = *record;
-    file->n_stores = 1; /* nobody remembers whether it is synced */
+    file->n_stores = file->n_stores_copied = 1; /* nobody remembers whether it is synced */
     pthread_mutex_init(&file->sync_lock, NULL);
     pthread_rwlock_init(&file->io, NULL);
     pthread_mutex_init(&file->meta, NULL);
@@ -252,10 +253,21 @@ static int close_file(struct fs *fs, struct file *file)
     return r == 0 ? file_settle(fs, file) : r;
 }
 
+bool file_take_copy(struct file *file)
+{
+    bool is_due;
+
+    pthread_mutex_lock(&file->meta);
+    is_due = file->n_stores != file->n_stores_copied && !bits_none(&file->record.bits);
+    file->n_stores_copied = file->n_stores;
+    pthread_mutex_unlock(&file->meta);
+    return is_due;
+}
+
 void file_put(struct fs *fs, struct file *file)
 {
     struct inode *inode = file->inode;
-    bool last, was_kept;
+    bool last, was_kept, copy_is_due = false;
 
     pthread_mutex_lock(&inode->lock);
     last = --file->n_users == 0;
@@ -264,6 +276,7 @@ void file_put(struct fs *fs, struct file *file)
         /* What could not be stored is kept, with a hold on the inode: the next one to close it tries again. */
         file->kept = close_file(fs, file) < 0;
         last = !file->kept;
+        copy_is_due = last && !inode->reaped && file_take_copy(file);
     }
     if (last)
         inode->file = NULL;
@@ -272,6 +285,8 @@ void file_put(struct fs *fs, struct file *file)
     pthread_mutex_unlock(&inode->lock);
     if (last)
         free_file(fs, file); /* closing subfiles may wait for their disks */
+    if (copy_is_due)
+        copier_take(fs->copier, inode);
     if (last && was_kept)
         inode_unref(fs->inodes, inode);
     inode_unref(fs->inodes, inode);

@@ -29,17 +29,18 @@ struct file {
 
     pthread_mutex_t sync_lock;
     pthread_rwlock_t io;
-    pthread_mutex_t meta;               /* never waits for any disk but the home disk */
-    pthread_cond_t opened;              /* of meta */
-    struct record record;               /* meta; size is the file's size now */
-    struct record stored;               /* meta; what the stub has */
-    uint64_t strict;                    /* meta; up to here the subfiles in strict_bits must be there, in full */
-    struct record_bits strict_bits;     /* meta */
-    uint32_t n_stores, n_stores_synced; /* meta; stored records, and how many of them an fsync has covered */
-    bool times_dirty;                   /* meta; mtime is newer than the stub's */
-    uint64_t written;                   /* meta; bytes since blocks were counted */
-    struct timespec mtime;              /* meta */
-    uint32_t n_errors;                  /* meta; failed syncs so far */
+    pthread_mutex_t meta;           /* never waits for any disk but the home disk */
+    pthread_cond_t opened;          /* of meta */
+    struct record record;           /* meta; size is the file's size now */
+    struct record stored;           /* meta; what the stub has */
+    uint64_t strict;                /* meta; up to here the subfiles in strict_bits must be there, in full */
+    struct record_bits strict_bits; /* meta */
+    /* meta; stored records, and how many of them an fsync and the copier have seen */
+    uint32_t n_stores, n_stores_synced, n_stores_copied;
+    bool times_dirty;      /* meta; mtime is newer than the stub's */
+    uint64_t written;      /* meta; bytes since blocks were counted */
+    struct timespec mtime; /* meta */
+    uint32_t n_errors;     /* meta; failed syncs so far */
     struct subfile sub[];
 };
 
@@ -94,6 +95,9 @@ uint64_t file_must_have(const struct file *file, uint32_t slot);
 
 /* A change of so many bytes, now. meta is held. */
 void file_touch(struct file *file, uint64_t len);
+
+/* Whether the record was stored since this was last asked, so that its copy is out of date. */
+bool file_take_copy(struct file *file);
 
 /* Stores the record as it is now, if it differs from what the stub has. meta is held. */
 int file_store(struct fs *fs, struct file *file);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fsync: data before the record that speaks of it. */
+#include "fs/core/copier.h"
 #include "fs/core/file.h"
 #include "fs/core/subfile.h"
 #include "fs/core/tree.h"
@@ -237,5 +238,7 @@ int file_sync(struct fs *fs, struct file *file, bool data_only)
         pthread_mutex_unlock(&file->meta);
     }
     pthread_mutex_unlock(&file->sync_lock);
+    if (r == 0 && file_take_copy(file))
+        copier_take(fs->copier, file->inode);
     return r;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/core/fs.h"
 
+#include "fs/core/copier.h"
 #include "fs/core/file.h"
 #include "fs/core/reap.h"
 #include "fs/core/space.h"
@@ -43,7 +44,6 @@ static int set_default_layout(struct fs *fs, const char *text, struct volume_err
 
 static int start(struct fs *fs, const struct fs_options *options, struct volume_error *error)
 {
-    struct statvfs space;
     int r = layouts_new(fs->volume, &fs->layouts);
 
     if (r == 0)
@@ -52,11 +52,13 @@ static int start(struct fs *fs, const struct fs_options *options, struct volume_
         r = inodes_new(fs->volume, options->max_fds, &fs->inodes);
     if (r == 0)
         r = reaper_new(fs, &fs->reaper);
+    if (r == 0)
+        r = copier_new(fs, &fs->copier);
     if (r < 0)
         return volume_fail(error, r, "cannot start: %s", strerror(-r));
     r = set_default_layout(fs, options->layout, error);
     if (r == 0)
-        (void) space_statfs(fs, &space); /* to have an answer when a disk has none */
+        space_note(fs);
     if (r < 0 || fs->read_only)
         return r;
     r = empty_tmp(fs);
@@ -69,6 +71,7 @@ static void free_all(struct fs *fs)
 {
     workers_free(fs->workers);
     reaper_free(fs->reaper);
+    copier_free(fs->copier);
     inodes_free(fs->inodes);
     layouts_free(fs->layouts);
     volume_free(fs->volume);

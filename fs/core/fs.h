@@ -18,6 +18,7 @@
 #include "fs/core/volume.h"
 #include "fs/core/workers.h"
 
+struct copier;
 struct reaper;
 
 struct fs {
@@ -26,6 +27,7 @@ struct fs {
     struct workers *workers;
     struct inodes *inodes;
     struct reaper *reaper;
+    struct copier *copier;
     struct file_layout *default_layout;
     bool default_rotates;
     bool read_only;

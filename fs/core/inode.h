@@ -26,6 +26,7 @@ struct inode {
     bool reaped;                   /* inode->lock; the bytes are gone, too */
     atomic_bool read_since_change; /* reading need not move atime again */
     atomic_bool atime_is_old;      /* set by hand: the next one to read shall be noticed */
+    atomic_bool copy_is_due;       /* the copier has been told */
     atomic_bool has_no_privileges; /* known to have no set-user-ID, set-group-ID, capabilities to clear */
 
     /* inodes->lock from here on */

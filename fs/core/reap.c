@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/core/reap.h"
 
+#include "fs/core/copy.h"
 #include "fs/core/file.h"
 #include "fs/core/subfile.h"
 
@@ -24,6 +25,8 @@ static int remove_subfiles(struct fs *fs, const struct record *record)
     if (r < 0)
         return r;
     r = subfile_remove_all(fs, record, layout, record->gen, record->gen + 1);
+    if (r == 0)
+        r = copy_remove(fs->volume, record, layout);
     layouts_put(fs->layouts, layout);
     if (record->oldest_gen == record->gen)
         return r;

@@ -199,6 +199,17 @@ static void ask_all(struct fs *fs)
     put_round(round);
 }
 
+void space_note(struct fs *fs)
+{
+    for (uint32_t i = 0; i < fs->volume->n_disks; i++) {
+        const struct disk *disk = &fs->volume->disk[i];
+        struct statvfs st;
+
+        if (disk_is_present(disk) && disk_call(disk, statfs, disk->root, &st) == 0)
+            watch_note_space(disk->watch, &st);
+    }
+}
+
 int space_statfs(struct fs *fs, struct statvfs *ret_statfs)
 {
     ask_all(fs);

@@ -14,4 +14,7 @@ int space_statfs(struct fs *fs, struct statvfs *ret_statfs);
 int space_of_layout(const struct volume *volume, const struct file_layout *layout, struct statvfs *ret_statfs,
                     uint32_t *ret_limit);
 
+/* Asks all disks, to have an answer when one has none. */
+void space_note(struct fs *fs);
+
 #endif

@@ -221,7 +221,8 @@ static int create_in_tmp(struct fs *fs, int dir, const char *name, mode_t mode, 
         r = open_up(fs, fd, record);
     if (r == 0)
         r = file_write_record(fs, fd, "", record, XATTR_CREATE);
-    /* Moved, not linked: NFS keeps the name of an open file that is removed. The kernel lets nobody else make it here. */
+    /* Moved, not linked: NFS keeps the name of an open file that is removed. The kernel lets nobody else make it here.
+     */
     if (r == 0 && disk_call(home, stat, dir, name, &st) != -ENOENT)
         r = -EEXIST;
     if (r == 0)

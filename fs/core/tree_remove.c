@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names that go: unlink, rmdir, rename. Bytes go after their last name and after their last user. */
+#include "fs/core/copier.h"
 #include "fs/core/file.h"
 #include "fs/core/reap.h"
 #include "fs/core/tree.h"
@@ -221,6 +222,8 @@ static int rename_in(struct fs *fs, struct move *move)
     if (r == 0) {
         r = rename_named(fs, move, replaces ? &victim : NULL, moved, other);
         victim_done(fs, &victim);
+        if (r == 0 && moved != NULL && S_ISREG(from.st_mode))
+            copier_take(fs->copier, moved); /* it tells the path */
     }
     inode_unref(fs->inodes, moved);
     inode_unref(fs->inodes, other);

@@ -14,7 +14,7 @@ struct workers {
     struct job *first, **last; /* lock; batches before later jobs */
     struct job *later, **later_last;
     uint32_t n_threads, n_idle, n_later; /* lock; n_later counts those running, too */
-    bool stop;
+    bool started, stop;                  /* lock */
     pthread_t *thread;
 };
 
@@ -89,7 +89,7 @@ static void call_for_help(struct workers *workers, uint32_t n)
 {
     for (uint32_t i = 0; i < n && i < workers->n_idle; i++)
         pthread_cond_signal(&workers->work);
-    for (uint32_t i = workers->n_idle; i < n && workers->n_threads < workers->max_threads; i++)
+    for (uint32_t i = workers->n_idle; workers->started && i < n && workers->n_threads < workers->max_threads; i++)
         if (pthread_create(&workers->thread[workers->n_threads], NULL, work, workers) == 0)
             workers->n_threads++;
         else
@@ -138,7 +138,7 @@ void workers_later(struct workers *workers, struct job *job)
     job->next = NULL;
     pthread_mutex_lock(&workers->lock);
     call_for_help(workers, 1);
-    now = workers->n_threads == 0;
+    now = workers->max_threads == 0 || (workers->started && workers->n_threads == 0);
     if (!now) {
         workers->n_later++;
         *workers->later_last = job;
@@ -149,9 +149,31 @@ void workers_later(struct workers *workers, struct job *job)
         job->run(job);
 }
 
+void workers_start(struct workers *workers)
+{
+    pthread_mutex_lock(&workers->lock);
+    workers->started = true;
+    call_for_help(workers, MIN(workers->n_later, workers->max_threads));
+    pthread_mutex_unlock(&workers->lock);
+}
+
+/* Without threads, what waits is done here. */
+static void do_it_all(struct workers *workers)
+{
+    struct job *job;
+
+    while (workers->n_threads == 0 && (job = take(workers)) != NULL) {
+        pthread_mutex_unlock(&workers->lock);
+        job->run(job);
+        pthread_mutex_lock(&workers->lock);
+        workers->n_later--;
+    }
+}
+
 void workers_drain(struct workers *workers)
 {
     pthread_mutex_lock(&workers->lock);
+    do_it_all(workers);
     while (workers->n_later > 0)
         pthread_cond_wait(&workers->ended, &workers->lock);
     pthread_mutex_unlock(&workers->lock);

@@ -17,7 +17,9 @@ struct job {
 
 struct workers;
 
+/* No thread is started before workers_start, so that a process may fork in between; later jobs wait until then. */
 int workers_new(uint32_t max_threads, struct workers **ret_workers);
+void workers_start(struct workers *workers);
 
 /* Waits for all later jobs first. */
 void workers_free(struct workers *workers);

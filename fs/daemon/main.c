@@ -154,6 +154,7 @@ static int serve_mount(const struct options *options, struct fuse_session *sessi
         if (!options->foreground)
             log_to_system();
         mountpoint_set_read_ahead(options->mountpoint, options->read_ahead);
+        workers_start(mount->fs->workers);
         r = keeper_start(mount->keeper);
     }
     if (r == 0)
