@@ -44,9 +44,8 @@ static int open_beneath(int dir, const char *path, int flags, mode_t mode)
     return (int) syscall(SYS_openat2, dir, path, &how, sizeof how);
 }
 
-static int local_open(void *ctx, int dir, const char *path, int flags, mode_t mode)
+static int open_once(int dir, const char *path, int flags, mode_t mode)
 {
-    (void) ctx;
     if (strchr(path, '/') != NULL)
         return CHECKED(open_beneath(dir, path, flags | O_NOFOLLOW | O_CLOEXEC, mode));
     if (*path != 0)
@@ -55,6 +54,21 @@ static int local_open(void *ctx, int dir, const char *path, int flags, mode_t mo
     struct proc_path proc;
 
     return CHECKED(open(proc_path(&proc, dir, ""), flags | O_CLOEXEC, mode));
+}
+
+/* An NFS client that was here before may still be entitled to a file: the server takes that back, and says so to those
+ * who will not wait. */
+static int local_open(void *ctx, int dir, const char *path, int flags, mode_t mode)
+{
+    const struct timespec a_while = { .tv_nsec = 50000000 };
+    int fd = open_once(dir, path, flags, mode);
+
+    (void) ctx;
+    for (int i = 0; fd == -EAGAIN && i < 100; i++) {
+        nanosleep(&a_while, NULL);
+        fd = open_once(dir, path, flags, mode);
+    }
+    return fd;
 }
 
 static int local_close(void *ctx, int fd)
