@@ -121,9 +121,9 @@ is_mounted() {
     awk -v path="$1" '$5 == path && / - fuse.fallsfs / { found = 1 } END { exit !found }' /proc/self/mountinfo
 }
 
-# Not the dead mount of a killed daemon.
+# Not the dead mount of a killed daemon, nor the directory below while that one is taken away.
 is_served() {
-    is_mounted "$1" && stat -f "$1" >/dev/null 2>&1
+    [ "$(stat -f -c %t "$1" 2>/dev/null)" = 65735546 ]
 }
 
 # try_start [options]: 0 when $disks are mounted at $mnt, else what the daemon ended with; what it said is in $log.

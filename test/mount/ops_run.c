@@ -521,7 +521,7 @@ static int64_t run_listxattr(struct side *side, const struct op *op, struct outc
     int64_t r = checked(llistxattr(proc_path(&path, side, op), list, sizeof list));
     size_t n = 0;
 
-    for (char *at = list; at < list + r && n < ARRAY_SIZE(name); at += strlen(at) + 1)
+    for (char *at = list; r > 0 && at < list + r && n < ARRAY_SIZE(name); at += strlen(at) + 1)
         name[n++] = at;
     put_sorted(name, n, out);
     return r;

@@ -172,7 +172,7 @@ user_start() {
         "$fallsfs" -f "$@" "$work/home/d0" "$work/home/d1" "$umnt" >"$ulog" 2>&1 &
     udaemon=$!
     for ((i = 0; i < 500; i++)); do
-        is_mounted "$umnt" && as "$user" stat -f "$umnt" >/dev/null 2>&1 && return 0
+        [ "$(as "$user" stat -f -c %t "$umnt" 2>/dev/null)" = 65735546 ] && return 0
         kill -0 "$udaemon" 2>/dev/null || return 1
         sleep 0.02
     done
