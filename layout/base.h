@@ -37,6 +37,17 @@ static inline bool mul_overflows(uint64_t a, uint64_t b, uint64_t *ret)
     return __builtin_mul_overflow(a, b, ret);
 }
 
+/* For interfaces that take what they only read as if they wrote it. */
+static inline void *drop_const(const void *p)
+{
+    union {
+        const void *read;
+        void *write;
+    } pointer = { .read = p };
+
+    return pointer.write;
+}
+
 static inline void freep(void *p)
 {
     free(*(void **) p);

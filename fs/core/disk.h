@@ -6,7 +6,8 @@
  *     tests    simulated disks ──>  memory
  *
  * Calls return what the system call would, or -errno. A path is relative to the directory dir; the empty path means the
- * file that dir itself refers to. The last component of a path is never followed when it is a symlink. */
+ * file that dir itself refers to. The last component of a path is never followed when it is a symlink; open and unlink
+ * follow none on the way either. */
 #ifndef FALLSFS_FS_CORE_DISK_H
 #define FALLSFS_FS_CORE_DISK_H
 

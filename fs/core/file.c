@@ -174,7 +174,7 @@ static void expect(const struct fs *fs, struct file *file)
 static int load(struct fs *fs, struct inode *inode, struct file **ret_file)
 {
     struct record record;
-    struct file *file;
+    struct file *file = NULL;
     int fd, r = inode_open(fs->inodes, inode, &fd);
 
     if (r < 0)
@@ -258,7 +258,7 @@ bool file_take_copy(struct file *file)
     bool is_due;
 
     pthread_mutex_lock(&file->meta);
-    is_due = file->n_stores != file->n_stores_copied && !bits_none(&file->record.bits);
+    is_due = file->n_stores != file->n_stores_copied && (file->record.gen > 0 || !bits_none(&file->record.bits));
     file->n_stores_copied = file->n_stores;
     pthread_mutex_unlock(&file->meta);
     return is_due;

@@ -19,7 +19,7 @@ struct reap_job {
 
 static int remove_old(struct fs *fs, struct file *file)
 {
-    struct file_layout *layout;
+    struct file_layout *layout = NULL;
     struct record record;
     int r;
 

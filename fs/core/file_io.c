@@ -91,7 +91,7 @@ static int run_shares(struct fs *fs, struct file *file, struct plan *plan, bool 
         return 0;
     }
     t = calloc(plan->n_shares, sizeof *t);
-    job = calloc(plan->n_shares, sizeof *job);
+    job = calloc(plan->n_shares, sizeof(struct job *));
     if (t == NULL || job == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < plan->n_shares; i++) {
@@ -219,7 +219,7 @@ static ssize_t write_once(struct fs *fs, struct file *file, const void *buf, siz
 {
     cleanup(plan_done) struct plan plan = { 0 };
     uint64_t written = 0;
-    int r = plan_init(&plan, file->layout, off, len, (void *) (uintptr_t) buf);
+    int r = plan_init(&plan, file->layout, off, len, drop_const(buf));
 
     if (r < 0)
         return r;

@@ -55,7 +55,8 @@ int file_pad_if_needed(struct fs *fs, struct file *file)
     int r;
 
     pthread_mutex_lock(&file->meta);
-    padded = file->record.padded = file_is_padded(file);
+    padded = file_is_padded(file);
+    file->record.padded = padded;
     pthread_mutex_unlock(&file->meta);
     if (padded)
         return 0;

@@ -49,7 +49,7 @@ static int write_all(const struct disk *disk, int fd, const char *text, size_t l
     uint64_t off = 0;
 
     while (off < len) {
-        struct iovec iov = { (char *) (uintptr_t) text + off, len - off };
+        struct iovec iov = { (char *) drop_const(text) + off, len - off };
         ssize_t n = disk_call(disk, pwritev, fd, &iov, 1, off);
 
         if (n <= 0)

@@ -141,15 +141,15 @@ static int write_text(struct layouts *layouts, const uint8_t hash[HASH_SIZE], co
     for (uint32_t i = 0; i < layouts->volume->n_disks; i++) {
         const struct disk *disk = &layouts->volume->disk[i];
         cleanup(freep) char *old = NULL;
-        size_t old_len;
+        size_t old_len = 0;
         int r;
 
         if (!disk_is_present(disk))
             continue;
-        r = file_text_read(disk, path, MAX_TEXT, &old, &old_len);
-        if (r == 0 && old_len == len && memcmp(old, text, len) == 0)
+        (void) file_text_read(disk, path, MAX_TEXT, &old, &old_len);
+        if (old != NULL && old_len == len && memcmp(old, text, len) == 0)
             continue;
-        if (r == 0 && old_len > 0) {
+        if (old != NULL && old_len > 0) {
             uint8_t real[HASH_SIZE];
 
             hash_text(old, old_len, real);

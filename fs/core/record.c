@@ -90,7 +90,7 @@ int record_decode(const uint8_t *bytes, size_t len, struct record *ret_record)
     if (len != RECORD_SIZE || memcmp(bytes, magic, sizeof magic) != 0 || get(&sum, 8) != XXH3_64bits(bytes, BODY) ||
         get(&at, 2) != RECORD_VERSION)
         return -EUCLEAN;
-    record.state = (enum record_state) get(&at, 1);
+    record.state = (uint16_t) get(&at, 1);
     record.padded = get(&at, 1) != 0;
     record.rotate = (uint16_t) get(&at, 2);
     record.hidden_mode = (uint16_t) get(&at, 2);

@@ -29,8 +29,8 @@ struct record_bits {
 };
 
 struct record {
-    enum record_state state;
-    bool padded;          /* the subfiles in bits are as long as size demands, unless a crash cut them */
+    uint16_t state;       /* enum record_state */
+    uint16_t padded;      /* the subfiles in bits are as long as size demands, unless a crash cut them */
     uint16_t rotate;      /* element i lives on disk (rotate + i) mod n of the layout's list */
     uint16_t hidden_mode; /* owner's mode bits that the stub has and the file has not: see stub.h */
     uint8_t id[ID_SIZE];

@@ -26,7 +26,7 @@ static void show(const struct record *record, struct stat *st)
 /* With the file in use, memory knows better than the stub; its times are brought up to date first. */
 static int stat_loaded(struct fs *fs, struct file *file, struct stat *st)
 {
-    int fd, r = file_settle(fs, file);
+    int fd = -1, r = file_settle(fs, file);
 
     if (r == -EROFS)
         r = 0;
@@ -111,7 +111,7 @@ int tree_stat(struct fs *fs, struct inode *inode, struct stat *ret_stat)
 static int enter(struct fs *fs, struct inode *parent, int dir, const char *name, struct inode **ret_inode,
                  struct stat *ret_stat)
 {
-    struct inode *inode;
+    struct inode *inode = NULL;
     int r = disk_call(fs_home(fs), stat, dir, name, ret_stat);
 
     if (r == 0)

@@ -34,8 +34,8 @@ static void look_at_bytes(struct fs *fs, int dir, const char *name, struct victi
         return; /* damaged: what subfiles it has, only fsck can find out */
     }
     victim->in_use = file != NULL;
-    victim->has_bytes = victim->in_use || !bits_none(&record->bits) || record->oldest_gen < record->gen ||
-                        record->epoch <= fs->volume->unclean;
+    victim->has_bytes =
+        victim->in_use || !bits_none(&record->bits) || record->gen > 0 || record->epoch <= fs->volume->unclean;
     reap_name(record, false, victim->todo);
     reap_name(record, true, victim->waiting);
 }

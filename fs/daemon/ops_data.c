@@ -130,7 +130,7 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t si
                                .size = size,
                                .off = (uint64_t) off,
                                .cred = cred_of(req),
-                               .data = (void *) (uintptr_t) data };
+                               .data = drop_const(data) };
 
     (void) ino;
     keeper_run(the_mount->keeper, &request);

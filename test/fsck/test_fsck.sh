@@ -269,6 +269,8 @@ says 4 '*/f: layout: its layout is lost*' -y
 
 again
 setfattr -n user.fallsfs -v nonsense "$home/ns/g"
+find d?/.fallsfs/obj -name '*.m' -delete
+find kept/d?/.fallsfs/obj -name '*.m' -delete
 what='a record is damaged, no copy'
 looks 4 '*/g: record: *no copy*'
 says 4 '*/g: record: *' -y

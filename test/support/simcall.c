@@ -203,7 +203,7 @@ static int open_path(struct sim_disk *disk, int dir, const char *path, int flags
 {
     struct sim_place place;
     uint32_t ino;
-    int r = simpath_place(disk, dir, path, &place);
+    int r = simpath_place_beneath(disk, dir, path, &place);
 
     if (r < 0)
         return r;
@@ -781,7 +781,7 @@ int simcall_unlink(struct sim_disk *disk, int dir, const char *path, int flags)
 {
     struct sim_change *change;
     struct sim_place place;
-    int r = (flags & ~AT_REMOVEDIR) != 0 ? -EINVAL : simpath_place(disk, dir, path, &place);
+    int r = (flags & ~AT_REMOVEDIR) != 0 ? -EINVAL : simpath_place_beneath(disk, dir, path, &place);
 
     if (r == 0)
         r = check_unlink(disk, &place, flags != 0);

@@ -81,6 +81,9 @@ struct sim_place {
 /* -ENOENT for the empty path, and as any path may fail; an absent last component is no failure. */
 int simpath_place(struct sim_disk *disk, int dir, const char *path, struct sim_place *ret_place);
 
+/* The same for calls that follow no symlink on the way either: -ELOOP. */
+int simpath_place_beneath(struct sim_disk *disk, int dir, const char *path, struct sim_place *ret_place);
+
 /* Why there is nothing: -ENOENT, or -ENAMETOOLONG where nothing can be. */
 int simpath_absent(const struct sim_disk *disk, const struct sim_place *place);
 

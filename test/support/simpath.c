@@ -177,6 +177,19 @@ int simpath_place(struct sim_disk *disk, int dir, const char *path, struct sim_p
     return fd == NULL ? -EBADF : walk(disk, fd->ino, path, 0, ret_place);
 }
 
+int simpath_place_beneath(struct sim_disk *disk, int dir, const char *path, struct sim_place *ret_place)
+{
+    const struct sim_fd *fd;
+
+    if (*path == 0)
+        return -ENOENT;
+    if (strlen(path) >= PATH_MAX)
+        return -ENAMETOOLONG;
+    fd = simpath_fd(disk, dir);
+    /* As if so many had been followed that the next one is too many. */
+    return fd == NULL ? -EBADF : walk(disk, fd->ino, path, MAX_SYMLINKS, ret_place);
+}
+
 int simpath_find(struct sim_disk *disk, int dir, const char *path, uint32_t *ret_ino)
 {
     const struct sim_fd *fd = simpath_fd(disk, dir);
