@@ -38,7 +38,7 @@ enum before {
     DISK,  /* nothing is cached, so the disks work */
     FRESH, /* an empty directory */
     NAMES, /* a directory full of files, nothing cached */
-    FULL   /* the same, as it is */
+    FULL   /* the same, just listed, as rm -r does */
 };
 
 struct row {
@@ -179,6 +179,7 @@ static void prepare(const struct target *target, const struct row *row, const st
         break;
     case FRESH:
         names_fresh(target, work, round);
+        drop_caches(2); /* the pass-through keeps a descriptor for each name that the kernel knows */
         break;
     case NAMES:
         names_make(target, work, round);
@@ -186,6 +187,8 @@ static void prepare(const struct target *target, const struct row *row, const st
         break;
     case FULL:
         names_make(target, work, round);
+        drop_caches(2);
+        names_list(target, work, round);
         break;
     }
     settle(target->pid);

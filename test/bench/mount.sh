@@ -14,6 +14,7 @@ json=
 base=$build/mount.d
 keep=
 words=()
+failed= # groups that did not come to their end
 while [ $# -gt 0 ]; do
     case $1 in
     --quick) size=quick ;;
@@ -149,7 +150,7 @@ target() {
 run() {
     local group=$1
     shift
-    "$bench" run "$group" "$size" "$samples" "$@" -- "${words[@]}"
+    "$bench" run "$group" "$size" "$samples" "$@" -- "${words[@]}" || failed="$failed $group"
 }
 
 # -- on the file system of the tree --
@@ -180,10 +181,10 @@ bench_io() {
 bench_many() {
     local mark=${#undo[@]} disks=("$base"/disks/many{0,1,2,3})
     volume many 'stripe(1M)' '' "${disks[@]}"
-    "$bench" many "$size" "$samples" "$base/many" "${pid_of[many]}"
+    "$bench" many "$size" "$samples" "$base/many" "${pid_of[many]}" || failed="$failed many"
     undo_to "$mark"
     later end_mount "$base/many"
-    "$bench" start "$size" "$samples" "$fallsfs" "$base/many" "${disks[@]}"
+    "$bench" start "$size" "$samples" "$fallsfs" "$base/many" "${disks[@]}" || failed="$failed start"
     undo_to "$mark"
 }
 
@@ -283,6 +284,7 @@ end_leftovers
 trap undo_all EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
+ulimit -n "$(ulimit -Hn)" # the pass-through keeps every file open that the kernel knows
 mkdir -p "$base"
 load_before=$(cut -d' ' -f1 /proc/loadavg)
 
@@ -297,8 +299,9 @@ fi
 
 remark="$(date -u +%F), $size, $(nproc) cores ($(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)), kernel $(uname -r), \
 libfuse $(pkg-config --modversion fuse3), load $load_before before and $(cut -d' ' -f1 /proc/loadavg) after, \
-commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
+commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)${failed:+, failed:$failed}"
 status=0
 "$bench" report "$samples" "$remark" ${json:+"$json"} >"$build/mount.md" || status=$?
 cat "$build/mount.md"
+[ -z "$failed" ] || die "these did not come to their end:$failed"
 exit "$status"

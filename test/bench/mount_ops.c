@@ -523,3 +523,10 @@ void names_make(const struct target *target, const struct work *work, unsigned r
     names_fresh(target, work, round);
     act_create(&job);
 }
+
+void names_list(const struct target *target, const struct work *work, unsigned round)
+{
+    struct job job = { .target = target, .work = work, .round = round };
+
+    act_list(&job);
+}

@@ -75,6 +75,7 @@ void files_warm(const struct target *target, const struct work *work, unsigned n
 void files_drop(const struct target *target, const struct work *work, unsigned n_jobs); /* the mount's has not */
 void disks_drop(const struct target *target);                                           /* nor that of the disks */
 void names_make(const struct target *target, const struct work *work, unsigned round);
+void names_list(const struct target *target, const struct work *work, unsigned round);
 void names_fresh(const struct target *target, const struct work *work, unsigned round);
 void drop_caches(int what); /* as /proc/sys/vm/drop_caches counts */
 void settle(pid_t pid);     /* until the daemon does nothing any more */
