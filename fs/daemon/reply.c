@@ -74,10 +74,19 @@ void reply_directory(fuse_req_t req, const struct fuse_file_info *fi)
         fuse_reply_open(req, fi);
 }
 
+/* The kernel takes an answer about a directory for good even when something was made in it since the question: it
+ * believes us for a moment only. */
+#define DIRECTORY_TIMEOUT 0.02
+
+static double attr_timeout(const struct stat *st)
+{
+    return S_ISDIR(st->st_mode) ? MIN(DIRECTORY_TIMEOUT, the_mount->timeout) : the_mount->timeout;
+}
+
 struct fuse_entry_param entry_of(const struct inode *inode, const struct stat *st)
 {
     return (struct fuse_entry_param){
-        .ino = inode->nodeid, .attr = *st, .attr_timeout = the_mount->timeout, .entry_timeout = the_mount->timeout
+        .ino = inode->nodeid, .attr = *st, .attr_timeout = attr_timeout(st), .entry_timeout = the_mount->timeout
     };
 }
 
@@ -114,7 +123,7 @@ void reply_attr(fuse_req_t req, int r, const struct stat *st)
     if (r < 0)
         reply_status(req, r);
     else if (keeper_may_reply())
-        fuse_reply_attr(req, st, the_mount->timeout);
+        fuse_reply_attr(req, st, attr_timeout(st));
 }
 
 /* Closing what was only read has nothing to tell us. */
