@@ -76,7 +76,7 @@ void reply_directory(fuse_req_t req, const struct fuse_file_info *fi)
 
 /* The kernel takes an answer about a directory for good even when something was made in it since the question: it
  * believes us for a moment only. */
-#define DIRECTORY_TIMEOUT 0.02
+#define DIRECTORY_TIMEOUT 1.0
 
 static double attr_timeout(const struct stat *st)
 {

@@ -51,6 +51,7 @@ ok 'cp -a' cp -a "$src" "$mnt/cp"
 copies_of 'cp -a' "$mnt/cp"
 ok 'cp -a back' cp -a "$mnt/cp" "$work/back"
 copies_of 'cp -a back' "$work/back"
+sleep 1.1 # rsync takes times of the same second for equal
 ok 'rsync' rsync -aHAX "$src/" "$mnt/rsync/"
 copies_of 'rsync' "$mnt/rsync"
 same 'rsync has nothing left to do' "$(rsync -aHAXi "$src/" "$mnt/rsync/")" ''
