@@ -365,22 +365,25 @@ uint64_t file_blocks(struct file *file)
     return blocks;
 }
 
-/* Asks the disks, if they all answer promptly. io is held: no subfile is closed. */
+/* Asks the disks, if they all answer promptly and all subfiles are open. io is held: none is closed. */
 static bool count_blocks(struct fs *fs, struct file *file, uint64_t *ret_blocks)
 {
     uint64_t blocks = 0;
 
     for (uint32_t slot = 0; slot < file->n_slots; slot++) {
         const struct disk *disk;
+        bool there;
         struct stat st;
         int fd;
 
-        if (subfile_disk(fs, file, slot, &disk) < 0 || !watch_is_prompt(disk->watch) ||
-            subfile_open(fs, file, slot, false, &fd) < 0)
-            return false;
-        if (fd < 0)
+        pthread_mutex_lock(&file->meta);
+        there = bits_has(&file->record.bits, slot) && !file->sub[slot].absent;
+        fd = file->sub[slot].fd;
+        pthread_mutex_unlock(&file->meta);
+        if (!there)
             continue;
-        if (disk_call(disk, stat, fd, "", &st) < 0)
+        if (fd < 0 || subfile_disk(fs, file, slot, &disk) < 0 || !watch_is_prompt(disk->watch) ||
+            disk_call(disk, stat, fd, "", &st) < 0)
             return false;
         blocks += (uint64_t) st.st_blocks;
     }

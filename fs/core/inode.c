@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define FIRST_SLOTS 256
+#define CLOSING     16
 
 struct inodes {
     struct volume *volume;
@@ -18,11 +19,26 @@ struct inodes {
     struct inode **bucket;               /* lock; by ino; as many as slots */
     struct inode *oldest, *newest;       /* lock; those with a descriptor that may be closed */
     uint32_t n_fds;                      /* lock */
+    int closing[CLOSING];                /* lock; descriptors to be closed when it is given up */
+    uint32_t n_closing;                  /* lock */
 };
 
 static const struct disk *home_of(const struct inodes *inodes)
 {
     return volume_home(inodes->volume);
+}
+
+/* Closing the last descriptor of a file that was removed takes its disk some time: that is nobody else's business. */
+static void unlock(struct inodes *inodes)
+{
+    int closing[CLOSING];
+    uint32_t n = inodes->n_closing;
+
+    memcpy(closing, inodes->closing, n * sizeof closing[0]);
+    inodes->n_closing = 0;
+    pthread_mutex_unlock(&inodes->lock);
+    for (uint32_t i = 0; i < n; i++)
+        disk_close(home_of(inodes), &closing[i]);
 }
 
 /* -- table -- */
@@ -155,7 +171,12 @@ static void drop_fd(struct inodes *inodes, struct inode *inode)
         return;
     if (is_listed(inodes, inode))
         list_out(inodes, inode);
-    disk_close(home_of(inodes), &inode->fd);
+    if (inodes->n_closing < CLOSING) {
+        inodes->closing[inodes->n_closing++] = inode->fd;
+        inode->fd = -1;
+    } else {
+        disk_close(home_of(inodes), &inode->fd);
+    }
     inodes->n_fds--;
 }
 
@@ -185,7 +206,7 @@ void inode_ref(struct inodes *inodes, struct inode *inode)
 {
     pthread_mutex_lock(&inodes->lock);
     inode->n_refs++;
-    pthread_mutex_unlock(&inodes->lock);
+    unlock(inodes);
 }
 
 void inode_unref(struct inodes *inodes, struct inode *inode)
@@ -195,14 +216,14 @@ void inode_unref(struct inodes *inodes, struct inode *inode)
     pthread_mutex_lock(&inodes->lock);
     inode->n_refs--;
     release(inodes, inode);
-    pthread_mutex_unlock(&inodes->lock);
+    unlock(inodes);
 }
 
 void inode_looked_up(struct inodes *inodes, struct inode *inode)
 {
     pthread_mutex_lock(&inodes->lock);
     inode->n_lookup++;
-    pthread_mutex_unlock(&inodes->lock);
+    unlock(inodes);
 }
 
 void inode_forget(struct inodes *inodes, struct inode *inode, uint64_t n)
@@ -210,7 +231,7 @@ void inode_forget(struct inodes *inodes, struct inode *inode, uint64_t n)
     pthread_mutex_lock(&inodes->lock);
     inode->n_lookup -= MIN(n, inode->n_lookup);
     release(inodes, inode);
-    pthread_mutex_unlock(&inodes->lock);
+    unlock(inodes);
 }
 
 struct inode *inodes_root(struct inodes *inodes)
@@ -228,7 +249,7 @@ struct inode *inodes_find(struct inodes *inodes, uint64_t nodeid)
         inode = NULL;
     if (inode != NULL)
         inode->n_refs++;
-    pthread_mutex_unlock(&inodes->lock);
+    unlock(inodes);
     return inode;
 }
 
@@ -240,7 +261,7 @@ struct inode *inodes_find_ino(struct inodes *inodes, uint64_t ino)
     inode = find_ino(inodes, ino);
     if (inode != NULL)
         inode->n_refs++;
-    pthread_mutex_unlock(&inodes->lock);
+    unlock(inodes);
     return inode;
 }
 
@@ -293,7 +314,7 @@ int inodes_enter(struct inodes *inodes, struct inode *parent, const char *name, 
         inode = new_inode(inodes, st);
     if (inode != NULL && inode != inodes->root && !is_named(inode, parent, name))
         set_name(inodes, inode, parent, steal(copy));
-    pthread_mutex_unlock(&inodes->lock);
+    unlock(inodes);
     free(copy);
     if (inode == NULL)
         return -ENOMEM;
@@ -310,7 +331,7 @@ void inode_renamed(struct inodes *inodes, struct inode *inode, struct inode *par
     if (copy != NULL)
         set_name(inodes, inode, parent, copy);
     inode->name_is_new = true;
-    pthread_mutex_unlock(&inodes->lock);
+    unlock(inodes);
 }
 
 void inode_unnamed(struct inodes *inodes, struct inode *inode, const struct inode *parent, const char *name, bool gone)
@@ -325,7 +346,7 @@ void inode_unnamed(struct inodes *inodes, struct inode *inode, const struct inod
     } else if (is_named(inode, parent, name)) {
         set_name(inodes, inode, NULL, NULL);
     }
-    pthread_mutex_unlock(&inodes->lock);
+    unlock(inodes);
 }
 
 bool inode_is_gone(struct inodes *inodes, struct inode *inode)
@@ -334,7 +355,7 @@ bool inode_is_gone(struct inodes *inodes, struct inode *inode)
 
     pthread_mutex_lock(&inodes->lock);
     gone = inode->gone;
-    pthread_mutex_unlock(&inodes->lock);
+    unlock(inodes);
     return gone;
 }
 
@@ -376,7 +397,7 @@ int inode_path(struct inodes *inodes, struct inode *inode, char **ret_path)
         *ret_path = path;
         r = 0;
     }
-    pthread_mutex_unlock(&inodes->lock);
+    unlock(inodes);
     return r;
 }
 
@@ -384,7 +405,7 @@ void inode_name_is_new(struct inodes *inodes, struct inode *inode)
 {
     pthread_mutex_lock(&inodes->lock);
     inode->name_is_new = true;
-    pthread_mutex_unlock(&inodes->lock);
+    unlock(inodes);
 }
 
 bool inode_take_new_name(struct inodes *inodes, struct inode *inode, struct inode **ret_parent)
@@ -398,7 +419,7 @@ bool inode_take_new_name(struct inodes *inodes, struct inode *inode, struct inod
         *ret_parent = inode->parent;
         inode->parent->n_refs++;
     }
-    pthread_mutex_unlock(&inodes->lock);
+    unlock(inodes);
     return is_new;
 }
 
@@ -453,7 +474,7 @@ static int name_of(struct inodes *inodes, struct inode *inode, struct inode **re
         *ret_parent = inode->parent;
         inode->parent->n_refs++;
     }
-    pthread_mutex_unlock(&inodes->lock);
+    unlock(inodes);
     return r;
 }
 
@@ -491,7 +512,7 @@ void inode_adopt_fd(struct inodes *inodes, struct inode *inode, int fd)
 {
     pthread_mutex_lock(&inodes->lock);
     adopt_fd(inodes, inode, fd);
-    pthread_mutex_unlock(&inodes->lock);
+    unlock(inodes);
     inode_close(inodes, inode);
 }
 
@@ -515,14 +536,14 @@ int inode_open(struct inodes *inodes, struct inode *inode, int *ret_fd)
 
     pthread_mutex_lock(&inodes->lock);
     open = use_fd(inodes, inode);
-    pthread_mutex_unlock(&inodes->lock);
+    unlock(inodes);
     if (!open && (fd = open_somehow(inodes, inode)) < 0)
         return fd;
     pthread_mutex_lock(&inodes->lock);
     if (!open)
         adopt_fd(inodes, inode, fd);
     *ret_fd = inode->fd;
-    pthread_mutex_unlock(&inodes->lock);
+    unlock(inodes);
     return 0;
 }
 
@@ -532,7 +553,7 @@ void inode_close(struct inodes *inodes, struct inode *inode)
     inode->fd_users--;
     if (is_listed(inodes, inode))
         list_in(inodes, inode);
-    pthread_mutex_unlock(&inodes->lock);
+    unlock(inodes);
 }
 
 /* -- life -- */
@@ -609,7 +630,7 @@ void inodes_visit(struct inodes *inodes, void (*visit)(void *arg, struct inode *
         end = i >= inodes->n_slots;
         if (!end && (inode = inodes->slot[i]) != NULL)
             inode->n_refs++;
-        pthread_mutex_unlock(&inodes->lock);
+        unlock(inodes);
         if (end)
             return;
         if (inode == NULL)

@@ -199,7 +199,9 @@ long second 2
 sleep 1
 printf 'threads %s, then %s; memory %s KiB, then %s\n' "$threads" "$(n_threads)" "$memory" "$(resident)"
 ok 'no thread is left from it' test "$(n_threads)" -le $((threads + 2))
-ok 'nor memory' test "$(resident)" -le $((memory + 8192))
+if ! grep -qE '__(asan|tsan)_init' "$fallsfs"; then # they keep what was freed
+    ok 'nor memory' test "$(resident)" -le $((memory + 8192))
+fi
 same 'no daemon died of it' "$(kill -0 "$daemon" && echo alive)" alive
 stop
 umount "$work/inner/mnt"
