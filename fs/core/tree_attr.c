@@ -263,7 +263,7 @@ static size_t without_hidden(char *list, size_t len, bool is_root)
     for (size_t at = 0; at < len;) {
         size_t n = strlen(list + at) + 1;
 
-        if (strcmp(list + at, RECORD_XATTR) != 0 && (is_root || !starts(list + at, "trusted."))) {
+        if (access_to(list + at) == FORWARDED && (is_root || !starts(list + at, "trusted."))) {
             memmove(list + kept, list + at, n);
             kept += n;
         }
