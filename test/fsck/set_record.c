@@ -14,7 +14,7 @@ static int set(struct record *record, const char *word)
     size_t len = equals != NULL ? (size_t) (equals - word) : 0;
 
     if (len == 5 && strncmp(word, "state", len) == 0)
-        record->state = (enum record_state) value;
+        record->state = (uint16_t) value;
     else if (len == 4 && strncmp(word, "size", len) == 0)
         record->size = record->durable_size = value;
     else if (len == 3 && strncmp(word, "gen", len) == 0)
