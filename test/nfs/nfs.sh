@@ -9,6 +9,7 @@
 shopt -s extglob
 export TMPDIR=/mnt/work
 mkdir -p /mnt/work
+mount -t tmpfs tmpfs /mnt/work
 source "$(dirname "$0")/../mount/common.sh"
 ops_equal=$3
 kill_daemon=$4
@@ -32,10 +33,10 @@ serve() {
 
 start_server() {
     local i
-    truncate -s 400M /mnt/image
-    mkfs.ext4 -q -b 4096 /mnt/image || return
+    truncate -s 400M /mnt/work/image
+    mkfs.ext4 -q -b 4096 /mnt/work/image || return
     mkdir /mnt/disk
-    mount -o loop /mnt/image /mnt/disk || return
+    mount -o loop /mnt/work/image /mnt/disk || return
     rm -rf /mnt/disk/lost+found
     mkdir -p /var/lib/nfs/rpc_pipefs /var/lib/nfs/v4recovery
     touch /var/lib/nfs/etab /var/lib/nfs/rmtab
@@ -44,8 +45,7 @@ start_server() {
     echo 10 >/proc/fs/nfsd/nfsv4gracetime
     echo 1 >/proc/sys/fs/nfs/nlm_grace_period # until then nobody gets a lock
     nfs exportfs -i -o rw,no_root_squash,insecure,no_subtree_check,fsid=0 127.0.0.1:/mnt/disk || return
-    { cat /etc/passwd && echo '_rpc:x:65533:65534::/run/rpcbind:/usr/sbin/nologin'; } >/run/passwd
-    mount --bind /run/passwd /etc/passwd || return
+    grep -q ^_rpc: /etc/passwd || echo '_rpc:x:65533:65534::/run/rpcbind:/usr/sbin/nologin' >>/etc/passwd
     mkdir -p /run/rpcbind
     nfs rpcbind || return # the server does not start without it
     nfs rpc.mountd -p 20048 >/dev/null 2>&1 || return

@@ -5,9 +5,9 @@
 #
 #     this machine ──> user-mode-linux, a program ──> the command      with this machine's / as its own
 #
-# /run, /mnt, /tmp, /dev and /var/lib are the command's own; anything else it writes is written here. It finds the
-# programs and libraries of NFS below $NFS_ROOT. Packages come from apt's mirror into
-# CACHE-DIR and are not installed. The status is the command's, or 125 when the kernel does not come up.
+# What is written to /run, /mnt, /tmp, /etc or /var/lib the command sees alone; anything else is written here. It finds the
+# programs and libraries of NFS below $NFS_ROOT. Packages come from apt's mirror into CACHE-DIR and are not installed.
+# The status is the command's, or 125 when the kernel does not come up.
 set -uo pipefail
 
 [ $# -ge 3 ] || exit 125
@@ -70,14 +70,17 @@ export PATH=\$NFS_ROOT/sbin:\$NFS_ROOT/usr/sbin:/usr/local/sbin:/usr/local/bin:/
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
-for dir in /run /mnt /tmp /var/lib; do mount -t tmpfs tmpfs \$dir; done
 mkdir -p /dev/shm /dev/pts
 mount -t tmpfs tmpfs /dev/shm
 mount -t devpts devpts /dev/pts
 ln -sfn /proc/self/fd /dev/fd
 ip link set lo up
 LD_LIBRARY_PATH=\$NFS_ROOT/usr/lib/x86_64-linux-gnu:\$NFS_ROOT/lib/x86_64-linux-gnu \\
-    modprobe -d \$NFS_ROOT -a fuse loop ext4 nfsd nfsv3 nfsv4
+    modprobe -d \$NFS_ROOT -a fuse loop ext4 overlay nfsd nfsv3 nfsv4
+for dir in /run /mnt /tmp /etc /var/lib; do
+    mkdir -p /dev/shm/over\$dir/{new,work}
+    mount -t overlay overlay -o lowerdir=\$dir,upperdir=/dev/shm/over\$dir/new,workdir=/dev/shm/over\$dir/work \$dir
+done
 # A kernel without devices takes a minute to find something random; it may have some of ours.
 perl -e 'open R, "<", "$run/random"; read R, \$r, 64; open D, ">", "/dev/random"; ioctl D, 0x40085203, pack("iia*", 512, 64, \$r)'
 source "$run/environment"

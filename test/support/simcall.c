@@ -217,6 +217,18 @@ static int open_path(struct sim_disk *disk, int dir, const char *path, int flags
     return r < 0 ? r : simpath_open(disk, ino, flags);
 }
 
+static int find_beneath(struct sim_disk *disk, int dir, const char *path, uint32_t *ret_ino)
+{
+    struct sim_place place;
+    int r = simpath_place_beneath(disk, dir, path, &place);
+
+    if (r == 0 && place.ino == 0)
+        r = simpath_absent(disk, &place);
+    if (r == 0)
+        *ret_ino = place.ino;
+    return r;
+}
+
 int simcall_open(struct sim_disk *disk, int dir, const char *path, int flags, mode_t mode)
 {
     bool tmpfile = (flags & O_TMPFILE & ~O_DIRECTORY) != 0;
@@ -236,7 +248,7 @@ int simcall_open(struct sim_disk *disk, int dir, const char *path, int flags, mo
         return -EMFILE;
     if (*path != 0 && !tmpfile)
         return open_path(disk, dir, path, flags, mode);
-    r = simpath_find(disk, dir, path, &ino);
+    r = *path != 0 ? find_beneath(disk, dir, path, &ino) : simpath_find(disk, dir, path, &ino);
     if (r < 0)
         return r;
     return tmpfile ? open_tmpfile(disk, ino, flags, mode) : open_existing(disk, ino, flags);
