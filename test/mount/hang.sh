@@ -29,7 +29,7 @@ hang_it() {
 let_go() {
     kill -CONT "$inner"
 }
-trap 'kill -CONT "$inner" 2>/dev/null; clean_up' EXIT
+trap 'status=$?; kill -CONT "$inner" 2>/dev/null; (exit "$status"); clean_up' EXIT
 
 # Everything that does not need the disk, one after another
 use_the_rest() {
@@ -198,7 +198,7 @@ memory=$(resident)
 long second 2
 sleep 1
 printf 'threads %s, then %s; memory %s KiB, then %s\n' "$threads" "$(n_threads)" "$memory" "$(resident)"
-ok 'no thread is left from it' test "$(n_threads)" -le $((threads + 2))
+ok 'no thread is left from it' test "$(n_threads)" -le $((threads + 8)) # idle ones come and go; 64 were stuck
 if ! grep -qE '__(asan|tsan)_init' "$fallsfs"; then # they keep what was freed
     ok 'nor memory' test "$(resident)" -le $((memory + 8192))
 fi
