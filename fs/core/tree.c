@@ -116,7 +116,7 @@ static int enter(struct fs *fs, struct inode *parent, int dir, const char *name,
 
     if (r == 0)
         r = inodes_enter(fs->inodes, parent, name, ret_stat, &inode);
-    if (r < 0)
+    if (r != 0)
         return r;
     r = complete(fs, inode, dir, name, ret_stat);
     if (r < 0) {
