@@ -149,12 +149,13 @@ long() {
     coproc syncer { "$client" fsync 1 0 $(((timeout + 2) * 1000)) EIO "$mnt/${bad[0]}" 0 2>&1; }
     # shellcheck disable=SC2154  # coproc sets it
     pid_syncer=$syncer_PID
-    read -r line <&"${syncer[0]}"
+    exec 7<&"${syncer[0]}" 8>&"${syncer[1]}" # bash forgets its own when the process ends
+    read -r line <&7
     same "$when: something to sync is there" "$line" ready
     exec 9<"$mnt/big" # one that is open, one that is not
     head -c 1000000 <&9 >/dev/null
     hang_it
-    echo go >&"${syncer[1]}"
+    echo go >&8
     in_background read 32 0 $(((timeout + 2) * 1000)) EIO "$mnt/big" "${here[big]}"
     in_background read 32 0 $(((timeout + 2) * 1000)) EIO "$mnt/other" "${here[other]}"
     use_the_rest "$when-0"
@@ -163,7 +164,7 @@ long() {
     sleep 2.5
     use_the_rest "$when-2"
     join "$when: readers get an error in time"
-    read -r line <&"${syncer[0]}"
+    read -r line <&7
     same "$when: so does fsync" "$line" 'first EIO'
     ok "$when: who comes later gets it at once" "$client" read 16 0 500 EIO "$mnt/big" "${here[big]}"
     use_the_rest "$when-3"
@@ -179,10 +180,11 @@ long() {
     done
     ok "$when: it answers, and all is well within 2 s" "$client" read 16 0 1000 ok "$mnt/big" "${here[big]}"
     same "$when: every byte is right" "$(sums "$victim")" "$before"
-    echo go >&"${syncer[1]}"
-    read -r line <&"${syncer[0]}"
+    echo go >&8
+    read -r line <&7
     same "$when: fsync has told its error once" "$line" 'second ok'
     wait "$pid_syncer"
+    exec 7<&- 8>&-
     for ((i = 0; i < 100; i++)); do
         [ -e "$object" ] || break
         sleep 0.05
