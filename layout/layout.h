@@ -19,6 +19,7 @@
 #define LAYOUT_ANY_DISK UINT32_MAX /* the volume chooses */
 #define LAYOUT_MAX_DISK 65535
 #define LAYOUT_MAX_NAME 64
+#define LAYOUT_MAX_TYPE 16
 
 enum layout_kind {
     LAYOUT_ONE,
@@ -67,6 +68,11 @@ void layout_freep(struct layout **layout);
 /* A set of nested FALLS alone, "{ falls, ... }": views, sections, tests. */
 int nest_parse(const char *text, size_t len, struct nest **ret_nest, struct layout_error *ret_error);
 
+/* What the bytes of a file mean, "shape=8192x8192 elem=8 type=f8 order=row header=512": all but shape can be left out.
+ * elem is the type's then, or 1; ret_type is as written, or empty. Errors as layout_parse. */
+int layout_parse_array(const char *text, size_t len, struct array *ret_array, char ret_type[static LAYOUT_MAX_TYPE],
+                       struct layout_error *ret_error);
+
 /* SIZE alone, as command lines have it: -EINVAL, or -EOVERFLOW beyond FALLS_LIMIT. */
 int layout_parse_size(const char *word, uint64_t *ret_size);
 
@@ -76,6 +82,9 @@ void layout_error_print(FILE *out, const struct layout_error *error);
 /* The canonical form, in FALLS; a layout without pattern as it was typed, tidied. Parsing it again gives the same. */
 void layout_print(FILE *out, const struct layout *layout);
 void nest_print(FILE *out, const struct nest *nest);
+
+/* The same as text, to be freed; NULL without memory. */
+char *layout_canonical(const struct layout *layout);
 
 /* 64K where that is exact, else all digits. */
 void layout_print_size(FILE *out, uint64_t size);

@@ -56,8 +56,7 @@ static int parse_twod(struct scanner *scanner, struct layout *layout)
     return r < 0 ? r : scan_positive(scanner, "the factor", &layout->factor);
 }
 
-/* 8192x8192 */
-static int parse_extents(struct scanner *scanner, const char *what, uint64_t extent[], uint32_t *ret_n)
+int scan_extents(struct scanner *scanner, const char *what, uint64_t extent[], uint32_t *ret_n)
 {
     uint32_t n = 0;
 
@@ -108,7 +107,7 @@ static int parse_dists(struct scanner *scanner, struct dist dist[], uint32_t *re
     return scan_expect(scanner, ')');
 }
 
-static int parse_order(struct scanner *scanner, enum array_order *ret_order)
+int scan_order(struct scanner *scanner, enum array_order *ret_order)
 {
     if (scan_accept_word(scanner, "row"))
         *ret_order = ARRAY_ROW_MAJOR;
@@ -133,38 +132,26 @@ struct array_keys {
 
 static int parse_array_key(struct scanner *scanner, struct dist_array *dist, struct array_keys *keys)
 {
-    unsigned key = 0;
-    size_t start;
-    int r;
+    unsigned key;
+    int r =
+        scan_key(scanner, array_key_name, N_KEYS, "shape=, elem=, order=, dist= or grid=", keys->seen, keys->at, &key);
 
-    scan_blanks(scanner);
-    start = scanner->at;
-    while (key < N_KEYS && !scan_accept_word(scanner, array_key_name[key]))
-        key++;
-    if (key == N_KEYS)
-        return scan_fail_expected(scanner, "shape=, elem=, order=, dist= or grid=");
-    if (keys->seen[key])
-        return scan_fail(scanner, -EINVAL, start, "%s is given twice", array_key_name[key]);
-    r = scan_expect(scanner, '=');
     if (r < 0)
         return r;
-    scan_blanks(scanner);
-    keys->seen[key] = true;
-    keys->at[key] = scanner->at;
     switch ((enum array_key) key) {
     case KEY_SHAPE:
-        return parse_extents(scanner, "a dimension", dist->array.size, &dist->array.ndims);
+        return scan_extents(scanner, "a dimension", dist->array.size, &dist->array.ndims);
     case KEY_ELEM:
         return scan_positive(scanner, "the element size", &dist->array.elem);
     case KEY_ORDER:
-        return parse_order(scanner, &dist->array.order);
+        return scan_order(scanner, &dist->array.order);
     case KEY_DIST:
         return parse_dists(scanner, dist->dist, &keys->n_dists);
     case KEY_GRID:
     case N_KEYS:
         break;
     }
-    return parse_extents(scanner, "a grid dimension", keys->grid, &keys->n_grid);
+    return scan_extents(scanner, "a grid dimension", keys->grid, &keys->n_grid);
 }
 
 /* Shape, distribution and grid must speak of the same dimensions. */

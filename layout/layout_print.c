@@ -142,6 +142,21 @@ void layout_print(FILE *out, const struct layout *layout)
         fputs(" on all", out);
 }
 
+char *layout_canonical(const struct layout *layout)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+
+    if (out == NULL)
+        return NULL;
+    layout_print(out, layout);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
 void layout_error_print(FILE *out, const struct layout_error *error)
 {
     if (error->line > 0)

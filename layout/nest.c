@@ -121,6 +121,20 @@ uint64_t nest_rank_in(const struct nest *nest, uint32_t first, uint32_t count, u
     }
 }
 
+bool nest_equals(const struct nest *a, const struct nest *b)
+{
+    if (a->size != b->size || a->n_top != b->n_top || a->n_nodes != b->n_nodes)
+        return false;
+    for (uint32_t i = 0; i < a->n_nodes; i++) {
+        const struct nest_node *x = &a->node[i], *y = &b->node[i];
+
+        if (x->f.l != y->f.l || x->f.r != y->f.r || x->f.s != y->f.s || x->f.n != y->f.n || x->child != y->child ||
+            x->n_child != y->n_child)
+            return false;
+    }
+    return true;
+}
+
 uint64_t nest_rank(const struct nest *nest, uint64_t x)
 {
     return nest_rank_in(nest, 0, nest->n_top, x);

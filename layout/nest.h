@@ -35,6 +35,9 @@ void nest_freep(struct nest **nest);
 /* Back on the drawing board. */
 struct part *nest_thaw(struct draft *draft, const struct nest *nest);
 
+/* Whether they are written down alike; two that are not may still select the same bytes. */
+bool nest_equals(const struct nest *a, const struct nest *b);
+
 /* Members before x; x may be any offset. */
 uint64_t nest_rank(const struct nest *nest, uint64_t x);
 
@@ -68,8 +71,9 @@ static inline uint32_t nest_find(const struct nest *nest, uint32_t first, uint32
     return lo == 0 ? count : lo - 1;
 }
 
-/* The k-th member, from 0. k must be less than size. Here because unmapping a byte is little else. */
-static inline uint64_t nest_select(const struct nest *nest, uint64_t k)
+/* The k-th member, from 0, and how many members follow it without a hole, itself included, as far as its block goes. k
+ * must be less than size. Here because unmapping a byte is little else. */
+static inline uint64_t nest_select_run(const struct nest *nest, uint64_t k, uint64_t *ret_len)
 {
     uint32_t first = 0, count = nest->n_top;
     uint64_t x = 0;
@@ -95,11 +99,21 @@ static inline uint64_t nest_select(const struct nest *nest, uint64_t k)
             k -= block * node->block;
             x += block * node->f.s;
         }
-        if (node->n_child == 0)
+        if (node->n_child == 0) {
+            *ret_len = node->block - k;
             return x + k;
+        }
         first = node->child;
         count = node->n_child;
     }
+}
+
+/* The k-th member alone. */
+static inline uint64_t nest_select(const struct nest *nest, uint64_t k)
+{
+    uint64_t len;
+
+    return nest_select_run(nest, k, &len);
 }
 
 #endif

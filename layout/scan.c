@@ -183,6 +183,31 @@ int scan_disk(struct scanner *scanner, uint32_t *ret_disk)
     return 0;
 }
 
+int scan_key(struct scanner *scanner, const char *const name[], unsigned n, const char *expected, bool seen[],
+             size_t at[], unsigned *ret_key)
+{
+    unsigned key = 0;
+    size_t start;
+    int r;
+
+    scan_blanks(scanner);
+    start = scanner->at;
+    while (key < n && !scan_accept_word(scanner, name[key]))
+        key++;
+    if (key == n)
+        return scan_fail_expected(scanner, expected);
+    if (seen[key])
+        return scan_fail(scanner, -EINVAL, start, "%s is given twice", name[key]);
+    r = scan_expect(scanner, '=');
+    if (r < 0)
+        return r;
+    scan_blanks(scanner);
+    seen[key] = true;
+    at[key] = scanner->at;
+    *ret_key = key;
+    return 0;
+}
+
 int scan_check_text(struct scanner *scanner)
 {
     if (scanner->len > FALLS_MAX_TEXT)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The words and numbers of the notation, and where in the text a mistake is. Used by the two halves of the parser only:
- * falls_parse.c for what stands in braces, layout_parse.c for the named kinds and the rest. */
+/* The words and numbers of the notation, and where in the text a mistake is. Used by the two halves of the parser:
+ * falls_parse.c for what stands in braces, layout_parse.c for the named kinds and the rest; and by array_parse.c. */
 #ifndef FALLSFS_LAYOUT_SCAN_H
 #define FALLSFS_LAYOUT_SCAN_H
 
@@ -39,6 +39,15 @@ int scan_positive(struct scanner *scanner, const char *what, uint64_t *ret_size)
 
 /* d0, d1, ... */
 int scan_disk(struct scanner *scanner, uint32_t *ret_disk);
+
+/* 8192x8192, up to ARRAY_MAX_DIMS; row or col */
+int scan_extents(struct scanner *scanner, const char *what, uint64_t extent[], uint32_t *ret_n);
+int scan_order(struct scanner *scanner, enum array_order *ret_order);
+
+/* NAME= of a list of n, each given once; expected: what is said where there is none. seen and at belong to the names.
+ */
+int scan_key(struct scanner *scanner, const char *const name[], unsigned n, const char *expected, bool seen[],
+             size_t at[], unsigned *ret_key);
 
 int scan_check_text(struct scanner *scanner);
 bool scan_at_end(struct scanner *scanner);

@@ -44,17 +44,17 @@ void copier_free(struct copier *copier)
 /* A file that goes takes its copy with it; one that went while its copy was written leaves that to us. */
 static void copy_one(struct fs *fs, struct inode *inode)
 {
+    struct file_layout *layout;
     struct record record;
     struct file *file;
 
     if (inode_is_gone(fs->inodes, inode) || file_get(fs, inode, &file) < 0)
         return;
     (void) copy_write(fs, file); /* an older copy, or none, is all that is lost */
-    pthread_mutex_lock(&file->meta);
-    record = file->record;
-    pthread_mutex_unlock(&file->meta);
+    layout = file_look(fs, file, &record);
     if (inode_is_gone(fs->inodes, inode))
-        (void) copy_remove(fs->volume, &record, file->layout);
+        (void) copy_remove(fs->volume, &record, layout);
+    layouts_put(fs->layouts, layout);
     file_put(fs, file);
 }
 

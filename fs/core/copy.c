@@ -73,7 +73,7 @@ static size_t read_line(const char *line, size_t len, struct copy *copy)
         return 0;
     memcpy(text, line, (size_t) (end - line));
     text[end - line] = 0;
-    /* A sum can be forged, but numbers that are too large only make odd attributes. NOLINTNEXTLINE(cert-err34-c) */
+    /* What is no number as copy_encode writes it is found out later. NOLINTNEXTLINE(cert-err34-c) */
     if (sscanf(text, "%o %u %u %" SCNd64 ".%u %" SCNd64 ".%u%n", &mode, &uid, &gid, &atime, &atime_ns, &mtime,
                &mtime_ns, &used) != 7 ||
         text[used] != 0 || atime_ns > 999999999 || mtime_ns > 999999999 || !S_ISREG(mode))
@@ -86,10 +86,24 @@ static size_t read_line(const char *line, size_t len, struct copy *copy)
     return (size_t) (end - line) + 1;
 }
 
+/* A sum can be forged: what is believed is what copy_encode writes, to the last blank. */
+static int check_canonical(const struct copy *copy, const char *bytes, size_t len)
+{
+    const struct stat st = {
+        .st_mode = copy->mode, .st_uid = copy->uid, .st_gid = copy->gid, .st_atim = copy->atime, .st_mtim = copy->mtime
+    };
+    cleanup(freep) char *again = NULL;
+    size_t again_len;
+    int r = copy_encode(&copy->record, &st, copy->path, &again, &again_len);
+
+    return r < 0 ? r : again_len == len && memcmp(again, bytes, len) == 0 ? 0 : -EUCLEAN;
+}
+
 int copy_decode(const char *bytes, size_t len, struct copy *ret_copy)
 {
-    struct copy copy = { 0 };
-    size_t line;
+    cleanup(copy_done) struct copy copy = { 0 };
+    const char *text;
+    size_t line, rest;
     int r;
 
     if (!is_whole(bytes, len))
@@ -97,16 +111,18 @@ int copy_decode(const char *bytes, size_t len, struct copy *ret_copy)
     r = record_decode((const uint8_t *) bytes, RECORD_SIZE, &copy.record);
     if (r < 0)
         return r;
-    bytes += RECORD_SIZE;
-    len -= RECORD_SIZE + SUM_LINE;
-    line = read_line(bytes, len, &copy);
-    if (line == 0 || line == len || memchr(bytes + line, 0, len - line) != NULL)
+    text = bytes + RECORD_SIZE;
+    rest = len - RECORD_SIZE - SUM_LINE;
+    line = read_line(text, rest, &copy);
+    if (line == 0 || line == rest || memchr(text + line, 0, rest - line) != NULL)
         return -EUCLEAN;
-    copy.path = strndup(bytes + line, len - line);
-    if (copy.path == NULL)
-        return -ENOMEM;
-    *ret_copy = copy;
-    return 0;
+    copy.path = strndup(text + line, rest - line);
+    r = copy.path != NULL ? check_canonical(&copy, bytes, len) : -ENOMEM;
+    if (r == 0) {
+        *ret_copy = copy;
+        copy.path = NULL;
+    }
+    return r;
 }
 
 /* -- on disk -- */
@@ -203,26 +219,90 @@ int copy_put(const struct volume *volume, const struct record *record, const str
     return replace(disk, object, bytes, len);
 }
 
-int copy_write(struct fs *fs, struct file *file)
+static int write_copy(struct fs *fs, struct file *file, const struct record *record, const struct file_layout *layout)
 {
     cleanup(freep) char *path = NULL;
-    struct record record;
     struct stat st = { 0 };
+    int r;
+
+    if (bits_none(&record->bits))
+        return record->gen > 0 ? copy_remove(fs->volume, record, layout) : 0;
+    if (disk_for(fs->volume, record, layout) == NULL)
+        return 0;
+    r = inode_path(fs->inodes, file->inode, &path);
+    if (r == 0)
+        r = stat_stub(fs, file, &st);
+    return r < 0 ? r : copy_put(fs->volume, record, layout, &st, path);
+}
+
+int copy_write(struct fs *fs, struct file *file)
+{
+    struct file_layout *layout;
+    struct record record;
     int r;
 
     if (fs->read_only)
         return 0;
     pthread_mutex_lock(&file->meta);
     record = file->stored;
+    layout = layouts_ref(fs->layouts, file->layout);
     pthread_mutex_unlock(&file->meta);
-    if (bits_none(&record.bits))
-        return record.gen > 0 ? copy_remove(fs->volume, &record, file->layout) : 0;
-    if (disk_for(fs->volume, &record, file->layout) == NULL)
-        return 0;
-    r = inode_path(fs->inodes, file->inode, &path);
+    r = write_copy(fs, file, &record, layout);
+    layouts_put(fs->layouts, layout);
+    return r;
+}
+
+int copy_find(struct fs *fs, struct file *file, struct copy *ret_copy)
+{
+    struct record record;
+    char object[OBJECT_PATH];
+    int r = -ENOENT;
+
+    layouts_put(fs->layouts, file_look(fs, file, &record));
+    copy_path(fs->volume, record.id, object);
+    for (uint32_t i = 0; r < 0 && r != -ENOMEM && i < fs->volume->n_disks; i++)
+        if (i != fs->volume->home && disk_is_present(&fs->volume->disk[i]))
+            r = copy_read(&fs->volume->disk[i], object, ret_copy);
+    return r;
+}
+
+/* Of a file whose name nobody has looked up in this mount, the old copy knows the path. */
+static int put_with_old_path(struct fs *fs, struct file *file, const struct record *record,
+                             const struct file_layout *layout, const struct disk *disk)
+{
+    cleanup(copy_done) struct copy copy = { 0 };
+    char object[OBJECT_PATH];
+    struct stat st = { 0 };
+    int r;
+
+    copy_path(fs->volume, record->id, object);
+    r = copy_read(disk, object, &copy);
     if (r == 0)
         r = stat_stub(fs, file, &st);
-    return r < 0 ? r : copy_put(fs->volume, &record, file->layout, &st, path);
+    return r < 0 ? r : copy_put(fs->volume, record, layout, &st, copy.path);
+}
+
+void copy_follow(struct fs *fs, struct file *file, const struct record *record, const struct file_layout *old_layout)
+{
+    struct record now_stored;
+    struct file_layout *layout = file_look(fs, file, &now_stored);
+    const struct disk *now = disk_for(fs->volume, record, layout);
+    bool is_written = copy_write(fs, file) == 0;
+    char object[OBJECT_PATH];
+
+    copy_path(fs->volume, record->id, object);
+    for (uint32_t slot = 0; slot < file_layout_slots(old_layout); slot++) {
+        uint32_t index = file_layout_disk(old_layout, fs->volume->home, record->old_rotate, slot);
+        const struct disk *disk = &fs->volume->disk[index];
+
+        if (index == fs->volume->home || !disk_is_present(disk))
+            continue;
+        if (!is_written)
+            is_written = put_with_old_path(fs, file, record, layout, disk) == 0;
+        if (disk != now)
+            (void) disk_call(disk, unlink, disk->root, object, 0);
+    }
+    layouts_put(fs->layouts, layout);
 }
 
 /* Where the record names no subfiles, it may be on any disk of the layout. */

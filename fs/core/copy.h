@@ -45,6 +45,13 @@ int copy_put(const struct volume *volume, const struct record *record, const str
 /* The same for a file as its stub is now; an empty one loses the copy it may have. */
 int copy_write(struct fs *fs, struct file *file);
 
+/* The copy of a file in use, wherever it lies; -ENOENT. */
+int copy_find(struct fs *fs, struct file *file, struct copy *ret_copy);
+
+/* After a migration, before the old generation goes: the copy that told of that gives way to one that tells of the new
+ * one. As far as it can be done. */
+void copy_follow(struct fs *fs, struct file *file, const struct record *record, const struct file_layout *old_layout);
+
 /* Removes the copies of a file with this record. The error is the first; the others are removed anyway. */
 int copy_remove(const struct volume *volume, const struct record *record, const struct file_layout *layout);
 

@@ -42,6 +42,11 @@ struct disk_ops {
     ssize_t (*pwritev)(void *ctx, int fd, const struct iovec *iov, int n_iov, uint64_t off);
     int (*truncate)(void *ctx, int fd, uint64_t size);
     int (*allocate)(void *ctx, int fd, int mode, uint64_t off, uint64_t len);
+    /* Shared, to read and to write; NULL when that cannot be. The function itself is NULL where nothing can. */
+    void *(*map)(void *ctx, int fd, uint64_t off, size_t len);
+    void (*unmap)(void *ctx, void *addr, size_t len);
+    /* Begins to read, waits for nothing; NULL where that cannot be. */
+    int (*prefetch)(void *ctx, int fd, uint64_t off, uint64_t len);
     int64_t (*seek)(void *ctx, int fd, uint64_t off, int whence);
     int (*sync)(void *ctx, int fd, enum disk_sync how);
     int (*lock)(void *ctx, int fd); /* exclusively, across NFS too; -EAGAIN when somebody else has it */
@@ -82,10 +87,10 @@ struct disk {
     char *path;          /* as given */
     uint32_t index;
     uint8_t uuid[DISK_UUID_SIZE];
-    int root;     /* .fallsfs; -1: the disk is absent */
-    int lock;     /* open while the volume is in use */
-    dev_t dev;    /* the file system it lies on; several disks may share one */
-    bool tmpfile; /* knows O_TMPFILE */
+    int root;      /* .fallsfs; -1: the disk is absent */
+    int lock;      /* open while the volume is in use */
+    dev_t dev;     /* the file system it lies on; several disks may share one */
+    bool nameless; /* knows files without a name: made so, or removed while open. NFS does not */
 };
 
 /* Every call to a disk. Without asking it: -ETIMEDOUT when it is stalled and enough are waiting, -EIO when it is dead.

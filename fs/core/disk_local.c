@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -99,6 +100,26 @@ static int local_allocate(void *ctx, int fd, int mode, uint64_t off, uint64_t le
 {
     (void) ctx;
     return CHECKED(fallocate(fd, mode, (off_t) off, (off_t) len));
+}
+
+static void *local_map(void *ctx, int fd, uint64_t off, size_t len)
+{
+    void *addr = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t) off);
+
+    (void) ctx;
+    return addr != MAP_FAILED ? addr : NULL;
+}
+
+static void local_unmap(void *ctx, void *addr, size_t len)
+{
+    (void) ctx;
+    (void) munmap(addr, len);
+}
+
+static int local_prefetch(void *ctx, int fd, uint64_t off, uint64_t len)
+{
+    (void) ctx;
+    return -posix_fadvise(fd, (off_t) off, (off_t) len, POSIX_FADV_WILLNEED);
 }
 
 static int64_t local_seek(void *ctx, int fd, uint64_t off, int whence)
@@ -359,6 +380,9 @@ const struct disk_ops disk_local_ops = {
     .pwritev = local_pwritev,
     .truncate = local_truncate,
     .allocate = local_allocate,
+    .map = local_map,
+    .unmap = local_unmap,
+    .prefetch = local_prefetch,
     .seek = local_seek,
     .sync = local_sync,
     .lock = local_lock,

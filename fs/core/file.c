@@ -2,8 +2,10 @@
 #include "fs/core/file.h"
 
 #include "fs/core/copier.h"
+#include "fs/core/jobs.h"
 #include "fs/core/reap.h"
 #include "fs/core/subfile.h"
+#include "fs/core/target.h"
 
 #include <string.h>
 #include <sys/xattr.h>
@@ -85,6 +87,12 @@ static int look_at_subfiles(struct fs *fs, struct file *file)
     return 0;
 }
 
+/* Reading needs nothing that is still to be written, and is possible on disks that have become read-only. */
+static int unless_read_only(int r)
+{
+    return r == -EROFS ? 0 : r;
+}
+
 /* Brings a file back into the state it would have after an orderly close. */
 static int recover(struct fs *fs, struct file *file)
 {
@@ -94,7 +102,7 @@ static int recover(struct fs *fs, struct file *file)
     if (fs->read_only)
         return r;
     if (r == 0 && file->record.state == RECORD_TRUNC)
-        r = file_finish_cut(fs, file);
+        r = unless_read_only(file_finish_cut(fs, file));
     if (r < 0 || !unclean)
         return r;
     file->record.padded = file_pad(fs, file) == 0; /* a disk that fails is no reason not to use the others */
@@ -102,38 +110,54 @@ static int recover(struct fs *fs, struct file *file)
         file->strict = file->record.size;
         file->strict_bits = file->record.bits;
     }
-    return file_store(fs, file);
+    return unless_read_only(file_store(fs, file));
 }
 
-static struct file *new_file(struct inode *inode, struct file_layout *layout, const struct record *record)
+struct subfile *file_new_slots(uint32_t n_slots, bool absent)
+{
+    struct subfile *sub = calloc(n_slots, sizeof *sub);
+
+    for (uint32_t slot = 0; sub != NULL && slot < n_slots; slot++)
+        sub[slot] = (struct subfile){ .fd = -1, .absent = absent, .len = absent ? 0 : SUBFILE_LEN_UNKNOWN };
+    return sub;
+}
+
+struct file *file_new(struct inode *inode, struct file_layout *layout, const struct record *record)
 {
     uint32_t n_slots = file_layout_slots(layout);
-    struct file *file = calloc(1, sizeof *file + n_slots * sizeof file->sub[0]);
+    struct file *file = calloc(1, sizeof *file);
 
     if (file == NULL)
         return NULL;
+    file->sub = file_new_slots(n_slots, false);
+    if (file->sub == NULL) {
+        free(file);
+        return NULL;
+    }
     file->inode = inode;
     file->layout = layout;
     file->n_slots = n_slots;
     file->record = file->stored = *record;
     file->n_stores = file->n_stores_copied = 1; /* nobody remembers whether it is synced */
     pthread_mutex_init(&file->sync_lock, NULL);
+    ranges_init(&file->ranges);
     pthread_rwlock_init(&file->io, NULL);
     pthread_mutex_init(&file->meta, NULL);
     pthread_cond_init(&file->opened, NULL);
-    for (uint32_t slot = 0; slot < n_slots; slot++)
-        file->sub[slot] = (struct subfile){ .fd = -1, .len = SUBFILE_LEN_UNKNOWN };
     return file;
 }
 
-static void free_file(struct fs *fs, struct file *file)
+void file_free(struct fs *fs, struct file *file)
 {
     subfile_close_all(fs, file);
+    target_free(fs, file->target);
     layouts_put(fs->layouts, file->layout);
     pthread_mutex_destroy(&file->sync_lock);
+    ranges_done(&file->ranges);
     pthread_rwlock_destroy(&file->io);
     pthread_cond_destroy(&file->opened);
     pthread_mutex_destroy(&file->meta);
+    free(file->sub);
     free(file);
 }
 
@@ -144,7 +168,7 @@ static int with_layout(struct fs *fs, struct inode *inode, const struct record *
 
     if (r < 0)
         return r;
-    *ret_file = new_file(inode, layout, record);
+    *ret_file = file_new(inode, layout, record);
     if (*ret_file == NULL)
         layouts_put(fs->layouts, layout);
     return *ret_file != NULL ? 0 : -ENOMEM;
@@ -187,8 +211,10 @@ static int load(struct fs *fs, struct inode *inode, struct file **ret_file)
         return r;
     expect(fs, file);
     r = recover(fs, file);
+    if (r == 0 && !fs->read_only)
+        r = target_attach(fs, file);
     if (r < 0) {
-        free_file(fs, file);
+        file_free(fs, file);
         return r;
     }
     *ret_file = file;
@@ -212,6 +238,20 @@ int file_get_made(struct fs *fs, struct inode *inode, const struct record *recor
     return r;
 }
 
+/* That an earlier mount began. */
+static void finish_work(struct fs *fs, struct file *file)
+{
+    struct record record;
+
+    pthread_mutex_lock(&file->meta);
+    record = file->record;
+    pthread_mutex_unlock(&file->meta);
+    if (record.oldest_gen < record.gen)
+        file_reap_old(fs, file);
+    if (record_migrates(&record))
+        jobs_note(fs->jobs, file->inode);
+}
+
 int file_get(struct fs *fs, struct inode *inode, struct file **ret_file)
 {
     bool first;
@@ -230,9 +270,28 @@ int file_get(struct fs *fs, struct inode *inode, struct file **ret_file)
     pthread_mutex_unlock(&inode->lock);
     if (r < 0)
         inode_unref(fs->inodes, inode);
-    else if (first && !fs->read_only && (*ret_file)->record.oldest_gen < (*ret_file)->record.gen)
-        file_reap_old(fs, *ret_file);
+    else if (first && !fs->read_only)
+        finish_work(fs, *ret_file);
     return r;
+}
+
+void file_ref(struct fs *fs, struct file *file)
+{
+    inode_ref(fs->inodes, file->inode);
+    pthread_mutex_lock(&file->inode->lock);
+    file->n_users++;
+    pthread_mutex_unlock(&file->inode->lock);
+}
+
+struct file_layout *file_look(struct fs *fs, struct file *file, struct record *ret_record)
+{
+    struct file_layout *layout;
+
+    pthread_mutex_lock(&file->meta);
+    *ret_record = file->record;
+    layout = layouts_ref(fs->layouts, file->layout);
+    pthread_mutex_unlock(&file->meta);
+    return layout;
 }
 
 /* The last user goes: subfiles as long as they must be, the record as it is. A file that has no name any more goes. */
@@ -250,7 +309,11 @@ static int close_file(struct fs *fs, struct file *file)
         return 0;
     r = file_settle(fs, file);
     (void) file_pad_if_needed(fs, file); /* a record that does not say so is as good */
-    return r == 0 ? file_settle(fs, file) : r;
+    if (r == 0)
+        r = file_settle(fs, file);
+    if (r == 0)
+        reap_spare(fs, inode, &file->record);
+    return r;
 }
 
 bool file_take_copy(struct file *file)
@@ -284,7 +347,7 @@ void file_put(struct fs *fs, struct file *file)
         inode_ref(fs->inodes, inode);
     pthread_mutex_unlock(&inode->lock);
     if (last)
-        free_file(fs, file); /* closing subfiles may wait for their disks */
+        file_free(fs, file); /* closing subfiles may wait for their disks */
     if (copy_is_due)
         copier_take(fs->copier, inode);
     if (last && was_kept)
@@ -304,7 +367,7 @@ int file_end(struct fs *fs, struct inode *inode)
         r = close_file(fs, file);
     pthread_mutex_unlock(&inode->lock);
     if (file != NULL)
-        free_file(fs, file);
+        file_free(fs, file);
     return r;
 }
 
@@ -366,7 +429,7 @@ uint64_t file_blocks(struct file *file)
 }
 
 /* Asks the disks, if they all answer promptly and all subfiles are open. io is held: none is closed. */
-static bool count_blocks(struct fs *fs, struct file *file, uint64_t *ret_blocks)
+bool file_count_blocks(struct fs *fs, struct file *file, uint64_t *ret_blocks)
 {
     uint64_t blocks = 0;
 
@@ -399,7 +462,7 @@ static void update_blocks(struct fs *fs, struct file *file)
     written = file->written;
     pthread_mutex_unlock(&file->meta);
     pthread_rwlock_rdlock(&file->io);
-    if (count_blocks(fs, file, &blocks)) {
+    if (file_count_blocks(fs, file, &blocks)) {
         pthread_mutex_lock(&file->meta);
         file->record.blocks = blocks;
         file->written -= written;

@@ -10,24 +10,38 @@
 #define FALLSFS_FS_CORE_FILE_H
 
 #include "fs/core/fs.h"
+#include "fs/core/ranges.h"
 
 #define SUBFILE_LEN_UNKNOWN UINT64_MAX
 
+struct plan;
+struct target;
+
 struct subfile {
-    int fd;       /* meta; -1: not open */
-    bool absent;  /* meta; looked for and not there */
-    bool opening; /* meta; somebody waits for its disk; opened tells when that is over */
-    uint64_t len; /* meta; or SUBFILE_LEN_UNKNOWN */
+    int fd;         /* meta; -1: not open */
+    bool read_only; /* meta; fd is, since the disk was */
+    bool absent;    /* meta; looked for and not there */
+    bool opening;   /* meta; somebody waits for its disk; opened tells when that is over */
+    bool kept;      /* io; of a migration: it has its bytes already, and gets those that are written */
+    uint64_t len;   /* meta; or SUBFILE_LEN_UNKNOWN */
+    /* meta; bytes written since its disk was last told to begin writing them, which somebody is about to do */
+    uint64_t unwritten;
+    bool writing;
+    uint8_t **chunk; /* meta; of the subfile in memory (subfile_map.h) */
+    uint32_t n_chunks;
 };
 
 struct file {
     struct inode *inode;
     uint32_t n_users; /* inode->lock */
     bool kept;        /* inode->lock; without users, since its record could not be stored */
+    /* io and meta, both to change them, either to look: a migration puts others in their place */
     struct file_layout *layout;
     uint32_t n_slots;
+    struct subfile *sub; /* n_slots of them */
 
     pthread_mutex_t sync_lock;
+    struct ranges ranges;
     pthread_rwlock_t io;
     pthread_mutex_t meta;           /* never waits for any disk but the home disk */
     pthread_cond_t opened;          /* of meta */
@@ -41,13 +55,24 @@ struct file {
     uint64_t written;      /* meta; bytes since blocks were counted */
     struct timespec mtime; /* meta */
     uint32_t n_errors;     /* meta; failed syncs so far */
-    struct subfile sub[];
+    struct target *target; /* io; the generation that a migration fills; or NULL */
+    atomic_bool migrates;  /* there is one: those who write say what, in ranges */
 };
 
 /* The file of an inode, loaded if need be, until file_put. -EUCLEAN its record or layout is damaged, -ESTALE it is gone
  * for good. */
 int file_get(struct fs *fs, struct inode *inode, struct file **ret_file);
+
+/* Whether an error of file_get tells of the file; any other tells of the moment. */
+static inline bool file_is_lost(int error)
+{
+    return error == -EUCLEAN || error == -EIO || error == -ESTALE;
+}
+
 void file_put(struct fs *fs, struct file *file);
+
+/* Another use of a file that is in use. */
+void file_ref(struct fs *fs, struct file *file);
 
 /* The same for a file that was just made with this record. */
 int file_get_made(struct fs *fs, struct inode *inode, const struct record *record, struct file **ret_file);
@@ -56,14 +81,32 @@ int file_get_made(struct fs *fs, struct inode *inode, const struct record *recor
  */
 int file_end(struct fs *fs, struct inode *inode);
 
+/* The record as it is now, and the layout that goes with it, with a reference. */
+struct file_layout *file_look(struct fs *fs, struct file *file, struct record *ret_record);
+
 /* Bytes read, fewer only at the end of the file; or an error, if it is with any of them. */
 ssize_t file_read(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off);
 
 /* Bytes written, fewer when a disk was full or failed behind them, or the error. */
 ssize_t file_write(struct fs *fs, struct file *file, const void *buf, size_t len, uint64_t off);
 
+/* The same of the bytes of one subfile, which lie one after the other there, while the file has that layout and is not
+ * on its way to another: else -EAGAIN. */
+ssize_t file_read_subfile(struct fs *fs, struct file *file, const struct file_layout *layout, uint32_t slot, void *buf,
+                          size_t len, uint64_t sub_off);
+ssize_t file_write_subfile(struct fs *fs, struct file *file, const struct file_layout *layout, uint32_t slot,
+                           const void *buf, size_t len, uint64_t sub_off);
+
+/* Lays an empty file out anew, at once and durably: what is written from now on lies where it says. A file that has
+ * bytes keeps its layout: 0 when it is the same as far as those can tell, else -ENOTEMPTY. The layout stays the
+ * caller's. */
+int file_set_layout(struct fs *fs, struct file *file, struct file_layout *layout, bool rotates);
+
 /* Both keep to I6: the size is the old one or the new one, and what was cut off never comes back. */
 int file_truncate(struct fs *fs, struct file *file, uint64_t size);
+
+/* The same, but a file that is longer already stays so. */
+int file_grow(struct fs *fs, struct file *file, uint64_t size);
 
 /* mode as fallocate has it: 0, KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE. */
 int file_allocate(struct fs *fs, struct file *file, int mode, uint64_t off, uint64_t len);
@@ -120,14 +163,71 @@ void file_must_cut(struct file *file);
 /* The same for a file whose record says that it is being cut; afterwards it says so no more. */
 int file_finish_cut(struct fs *fs, struct file *file);
 
-/* Syncs the subfiles that changed: all begin before one is waited for. io is held. */
+/* Syncs the subfiles that changed, all at once. io is held. */
 int file_sync_subfiles(struct fs *fs, struct file *file);
+
+/* A write under way. */
+struct file_writing {
+    uint64_t file_off, len;
+    bool is_listed; /* in ranges: as long as a file migrates, two writes to one byte come one after the other */
+};
+
+/* Holds io, shared, for a write to that range that nobody's range lock keeps out, until file_end_write; -EROFS, or why
+ * a cut that must go first cannot be made. */
+int file_begin_write(struct fs *fs, struct file *file, uint64_t file_off, uint64_t len, struct file_writing *ret);
+void file_end_write(struct file *file, const struct file_writing *writing);
+
+/* Reads or writes the shares of a plan, as far as that goes. io is held. */
+int file_run_plan(struct fs *fs, struct file *file, struct plan *plan, bool write);
+
+/* Zeros for what subfiles do not have, unless it must be there; the first error. io is held. */
+int file_finish_read(struct file *file, struct plan *plan);
+
+/* Notes how long subfiles became. meta is held. */
+void file_note_lengths(struct fs *fs, struct file *file, struct plan *plan);
+
+/* The first data at or behind off; the file's size when there is none. io is held exclusively. */
+int64_t file_next_data(struct fs *fs, struct file *file, uint64_t off);
+
+/* fallocate on the subfiles. io is held exclusively. */
+int file_allocate_subfiles(struct fs *fs, struct file *file, int mode, uint64_t off, uint64_t len);
+
+/* A file that nobody else knows of, and its end. Takes the layout. NULL without memory. */
+struct file *file_new(struct inode *inode, struct file_layout *layout, const struct record *record);
+void file_free(struct fs *fs, struct file *file);
+
+/* 512-byte blocks, asked of the disks; false when they do not all answer promptly. io is held. */
+bool file_count_blocks(struct fs *fs, struct file *file, uint64_t *ret_blocks);
+
+/* So many bytes of a subfile were changed in memory, none behind its end. They are not a stream to be written behind:
+ * who changes a page again would wait for its disk. io is held. */
+void file_note_changed(struct file *file, uint32_t slot, uint64_t len);
+
+/* Holds io exclusively, as soon as nobody has a range of the file locked; until file_end_cut. -ENOMEM. */
+int file_begin_cut(struct file *file);
+void file_end_cut(struct file *file);
+
+/* So much was written to a subfile. Behind a long write the disk begins while it goes on, not when it is synced. meta
+ * is held; true when file_write_behind is called for. */
+bool file_note_unwritten(struct fs *fs, struct file *file, uint32_t slot, uint64_t len);
+
+/* Has the disk of a subfile of that generation begin, some time later. */
+void file_write_behind(struct fs *fs, struct file *file, uint64_t gen, uint32_t slot);
 
 /* Syncs the stub with its record. */
 int file_sync_stub(struct fs *fs, struct file *file);
 
 /* Removes, some time later, what generations before the current one left. */
 void file_reap_old(struct fs *fs, struct file *file);
+
+/* The same now. sync_lock is held. */
+int file_remove_old(struct fs *fs, struct file *file);
+
+/* What a file has no more is a generation of its own, to be removed. io is held exclusively. */
+int file_cut_to_nothing(struct fs *fs, struct file *file);
+
+/* What slots have before anybody has looked for their subfiles; absent: there are none. NULL without memory. */
+struct subfile *file_new_slots(uint32_t n_slots, bool absent);
 
 /* The record of a stub: dir and path as disk.h has them. */
 int file_read_record(struct fs *fs, int dir, const char *path, struct record *ret_record);

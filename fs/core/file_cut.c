@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Making files shorter and longer, holes, and what a generation leaves behind. */
+#include "fs/core/copy.h"
 #include "fs/core/file.h"
 #include "fs/core/subfile.h"
+#include "fs/core/target.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -17,7 +19,7 @@ struct reap_job {
     struct inode *inode;
 };
 
-static int remove_old(struct fs *fs, struct file *file)
+int file_remove_old(struct fs *fs, struct file *file)
 {
     struct file_layout *layout = NULL;
     struct record record;
@@ -33,7 +35,9 @@ static int remove_old(struct fs *fs, struct file *file)
         r = layouts_get(fs->layouts, record.old_layout, &layout);
     if (r < 0)
         return r;
-    r = subfile_remove_all(fs, &record, layout, record.oldest_gen, record.gen);
+    if (memcmp(record.layout, record.old_layout, HASH_SIZE) != 0 || record.rotate != record.old_rotate)
+        copy_follow(fs, file, &record, layout);
+    r = subfile_remove_old(fs, &record, layout);
     layouts_put(fs->layouts, layout);
     if (r < 0)
         return r;
@@ -50,7 +54,7 @@ static void run_reap(struct job *job)
 
     if (file_get(reap->fs, reap->inode, &file) == 0) {
         pthread_mutex_lock(&file->sync_lock);
-        (void) remove_old(reap->fs, file); /* what stays is tried again when the file is next used */
+        (void) file_remove_old(reap->fs, file); /* what stays is tried again when the file is next used */
         pthread_mutex_unlock(&file->sync_lock);
         file_put(reap->fs, file);
     }
@@ -69,8 +73,7 @@ void file_reap_old(struct fs *fs, struct file *file)
     workers_later(fs->workers, &reap->job);
 }
 
-/* io is held exclusively. */
-static int cut_to_nothing(struct fs *fs, struct file *file)
+int file_cut_to_nothing(struct fs *fs, struct file *file)
 {
     struct record record, before;
     int r;
@@ -82,6 +85,7 @@ static int cut_to_nothing(struct fs *fs, struct file *file)
     record.padded = true;
     if (!bits_none(&record.bits)) {
         memcpy(record.old_layout, record.layout, HASH_SIZE);
+        record.old_rotate = record.rotate;
         record.gen++;
         record.bits = record.durable = record.dirty = (struct record_bits){ 0 };
     }
@@ -133,7 +137,7 @@ int file_finish_cut(struct fs *fs, struct file *file)
     if (r < 0)
         return r;
     pthread_mutex_lock(&file->meta);
-    file->record.state = RECORD_OK;
+    file->record.state = record_rest(&file->record);
     r = file_store(fs, file);
     pthread_mutex_unlock(&file->meta);
     return r;
@@ -149,9 +153,10 @@ static int cut(struct fs *fs, struct file *file, uint64_t size)
 
     pthread_mutex_lock(&file->meta);
     before = file->record;
-    promised = size < file->strict;
+    promised = size < file->strict || size < file->record.migrated;
     file->record.size = size;
     file->record.durable_size = MIN(file->record.durable_size, size);
+    file->record.migrated = MIN(file->record.migrated, size);
     file->record.state = RECORD_TRUNC;
     r = file_store(fs, file);
     if (r == 0)
@@ -159,9 +164,40 @@ static int cut(struct fs *fs, struct file *file, uint64_t size)
     else
         file->record = before;
     pthread_mutex_unlock(&file->meta);
+    if (r == 0)
+        target_cut(fs, file, size);
     if (r == 0 && promised)
         r = file_sync_stub(fs, file);
     return r < 0 ? r : file_finish_cut(fs, file);
+}
+
+/* What was cut off must not be written back by who has read it before. It is waited for as io is: a slow disk is no
+ * error, and behind one that hangs the keeper answers. */
+int file_begin_cut(struct file *file)
+{
+    int r;
+
+    do
+        r = ranges_lock(&file->ranges, 0, UINT64_MAX);
+    while (r == -ETIMEDOUT);
+    if (r == 0)
+        pthread_rwlock_wrlock(&file->io);
+    return r;
+}
+
+void file_end_cut(struct file *file)
+{
+    pthread_rwlock_unlock(&file->io);
+    ranges_unlock(&file->ranges, 0, UINT64_MAX);
+}
+
+/* Whether what the file has can become one more old generation: the next one is not taken by a migration, and older
+ * ones lie as this one does, since one record tells of all. */
+static bool can_be_generation(const struct record *record)
+{
+    return !record_migrates(record) &&
+           (record->oldest_gen == record->gen ||
+            (memcmp(record->layout, record->old_layout, HASH_SIZE) == 0 && record->rotate == record->old_rotate));
 }
 
 static int truncate_locked(struct fs *fs, struct file *file, uint64_t size)
@@ -169,8 +205,8 @@ static int truncate_locked(struct fs *fs, struct file *file, uint64_t size)
     uint64_t old = file_size(file);
     int r = 0;
 
-    if (size == 0 && old > 0)
-        r = cut_to_nothing(fs, file);
+    if (size == 0 && old > 0 && can_be_generation(&file->record))
+        r = file_cut_to_nothing(fs, file);
     else if (size < old)
         r = cut(fs, file, size);
     if (r < 0)
@@ -182,22 +218,26 @@ static int truncate_locked(struct fs *fs, struct file *file, uint64_t size)
     return 0;
 }
 
-int file_truncate(struct fs *fs, struct file *file, uint64_t size)
+static int resize(struct fs *fs, struct file *file, uint64_t size, bool may_cut)
 {
     bool old_left;
-    int r = 0;
+    int r;
 
     if (fs->read_only)
         return -EROFS;
     if (size > FALLS_LIMIT)
         return -EFBIG;
-    pthread_rwlock_wrlock(&file->io);
+    r = file_begin_cut(file);
+    if (r < 0)
+        return r;
     if (file->record.state == RECORD_TRUNC) /* only changes under io */
         r = file_finish_cut(fs, file);
-    if (r == 0)
+    if (r == 0 && (may_cut || size > file_size(file)))
         r = truncate_locked(fs, file, size);
+    pthread_mutex_lock(&file->meta);
     old_left = r == 0 && file->record.oldest_gen < file->record.gen;
-    pthread_rwlock_unlock(&file->io);
+    pthread_mutex_unlock(&file->meta);
+    file_end_cut(file);
     if (r == 0)
         r = file_flush(fs, file);
     if (old_left)
@@ -205,10 +245,20 @@ int file_truncate(struct fs *fs, struct file *file, uint64_t size)
     return r;
 }
 
+int file_truncate(struct fs *fs, struct file *file, uint64_t size)
+{
+    return resize(fs, file, size, true);
+}
+
+int file_grow(struct fs *fs, struct file *file, uint64_t size)
+{
+    return resize(fs, file, size, false);
+}
+
 /* -- allocation and holes -- */
 
 /* One call for each subfile: a range of the file is a range of each. */
-static int allocate_subfiles(struct fs *fs, struct file *file, int mode, uint64_t off, uint64_t len)
+int file_allocate_subfiles(struct fs *fs, struct file *file, int mode, uint64_t off, uint64_t len)
 {
     bool digs = (mode & FALLOC_FL_PUNCH_HOLE) != 0;
     int r = 0;
@@ -218,11 +268,11 @@ static int allocate_subfiles(struct fs *fs, struct file *file, int mode, uint64_
         const struct disk *disk;
         int fd = -1;
 
-        if (lo == hi)
+        if (lo == hi || file->sub[slot].kept)
             continue;
         r = subfile_disk(fs, file, slot, &disk);
         if (r == 0)
-            r = subfile_open(fs, file, slot, !digs, &fd);
+            r = subfile_open(fs, file, slot, digs ? SUBFILE_CHANGE : SUBFILE_CREATE, &fd);
         if (r == 0 && fd >= 0)
             r = disk_call(disk, allocate, fd, mode, lo, hi - lo);
         if (r == 0 && fd >= 0) {
@@ -236,13 +286,26 @@ static int allocate_subfiles(struct fs *fs, struct file *file, int mode, uint64_
     return r;
 }
 
+static int allocate(struct fs *fs, struct file *file, int mode, uint64_t off, uint64_t len)
+{
+    int r = target_will_change(fs, file, off);
+
+    if (r == 0)
+        r = file_allocate_subfiles(fs, file, mode, off, len);
+    if (r == 0)
+        target_allocate(fs, file, mode, off, len);
+    else
+        target_fail(file, r); /* who knows what was done */
+    return r;
+}
+
 int file_allocate(struct fs *fs, struct file *file, int mode, uint64_t off, uint64_t len)
 {
     static const int known[] = { 0, FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                  FALLOC_FL_ZERO_RANGE, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE };
     uint64_t end;
     bool is_known = false;
-    int r = 0;
+    int r;
 
     for (size_t i = 0; i < ARRAY_SIZE(known); i++)
         is_known |= mode == known[i];
@@ -252,11 +315,13 @@ int file_allocate(struct fs *fs, struct file *file, int mode, uint64_t off, uint
         return -EROFS;
     if (add_overflows(off, len, &end) || end > FALLS_LIMIT)
         return -EFBIG;
-    pthread_rwlock_wrlock(&file->io);
+    r = file_begin_cut(file);
+    if (r < 0)
+        return r;
     if (file->record.state == RECORD_TRUNC)
         r = file_finish_cut(fs, file);
     if (r == 0)
-        r = allocate_subfiles(fs, file, mode, off, len);
+        r = allocate(fs, file, mode, off, len);
     if (r == 0) {
         pthread_mutex_lock(&file->meta);
         if ((mode & FALLOC_FL_KEEP_SIZE) == 0)
@@ -267,7 +332,7 @@ int file_allocate(struct fs *fs, struct file *file, int mode, uint64_t off, uint
         if (file_cut_tails(fs, file) < 0)
             file_must_cut(file);
     }
-    pthread_rwlock_unlock(&file->io);
+    file_end_cut(file);
     return r < 0 ? r : file_flush(fs, file);
 }
 
@@ -277,7 +342,7 @@ static int64_t seek_in_subfile(struct fs *fs, struct file *file, uint32_t slot, 
     const struct nest *nest = pattern_element(file->layout->pattern, file_layout_element(file->layout, slot));
     uint64_t sub_off = file_layout_len(file->layout, slot, off), end = file_layout_len(file->layout, slot, size);
     const struct disk *disk;
-    int fd, r = subfile_open(fs, file, slot, false, &fd);
+    int fd, r = subfile_open(fs, file, slot, SUBFILE_READ, &fd);
     int64_t at;
 
     if (r < 0)
@@ -295,6 +360,25 @@ static int64_t seek_in_subfile(struct fs *fs, struct file *file, uint32_t slot, 
     return (uint64_t) at < end ? (int64_t) nest_select(nest, (uint64_t) at) : (int64_t) size;
 }
 
+static int64_t seek_nearest(struct fs *fs, struct file *file, uint64_t off, uint64_t size, int whence)
+{
+    int64_t nearest = (int64_t) size;
+
+    for (uint32_t slot = 0; nearest >= 0 && slot < file->n_slots; slot++) {
+        int64_t at = seek_in_subfile(fs, file, slot, off, size, whence);
+
+        nearest = at < 0 ? at : MIN(nearest, at);
+    }
+    return nearest;
+}
+
+int64_t file_next_data(struct fs *fs, struct file *file, uint64_t off)
+{
+    uint64_t size = file_size(file);
+
+    return off >= size ? (int64_t) size : seek_nearest(fs, file, off, size, SEEK_DATA);
+}
+
 int64_t file_seek(struct fs *fs, struct file *file, uint64_t off, int whence)
 {
     uint64_t size;
@@ -302,12 +386,7 @@ int64_t file_seek(struct fs *fs, struct file *file, uint64_t off, int whence)
 
     pthread_rwlock_wrlock(&file->io); /* lengths of subfiles stand still */
     size = file_size(file);
-    nearest = off >= size ? -ENXIO : (int64_t) size;
-    for (uint32_t slot = 0; nearest >= 0 && slot < file->n_slots; slot++) {
-        int64_t at = seek_in_subfile(fs, file, slot, off, size, whence);
-
-        nearest = at < 0 ? at : MIN(nearest, at);
-    }
+    nearest = off >= size ? -ENXIO : seek_nearest(fs, file, off, size, whence);
     pthread_rwlock_unlock(&file->io);
     if (whence == SEEK_DATA && nearest == (int64_t) size)
         return -ENXIO;

@@ -97,7 +97,7 @@ static int open_dirty(struct fs *fs, struct file *file, uint32_t slot, const str
 {
     int r = subfile_disk(fs, file, slot, ret_disk);
 
-    return r < 0 ? r : subfile_open(fs, file, slot, false, ret_fd);
+    return r < 0 ? r : subfile_open(fs, file, slot, SUBFILE_READ, ret_fd);
 }
 
 static int sync_subfile(struct fs *fs, struct file *file, uint32_t slot)
@@ -111,15 +111,42 @@ static int sync_subfile(struct fs *fs, struct file *file, uint32_t slot)
     return r == 0 && may_be_new(file, slot) ? sync_directory(fs, file, disk) : r;
 }
 
-static void start_syncs(struct fs *fs, struct file *file, const struct record_bits *dirty)
-{
-    for (uint32_t slot = 0; slot < file->n_slots; slot++) {
-        const struct disk *disk;
-        int fd;
+struct sync_job {
+    struct job job;
+    struct fs *fs;
+    struct file *file;
+    uint32_t slot;
+    int result;
+};
 
-        if (bits_has(dirty, slot) && open_dirty(fs, file, slot, &disk, &fd) == 0 && fd >= 0)
-            (void) disk_call(disk, sync, fd, SYNC_START);
+static void run_sync(struct job *job)
+{
+    struct sync_job *sync = (struct sync_job *) job;
+
+    sync->result = sync_subfile(sync->fs, sync->file, sync->slot);
+}
+
+#define SYNCS_AT_ONCE 32
+
+/* Some of the dirty ones from *slot on, all at once: a disk takes as long as it needs only beside the others. */
+static int sync_some(struct fs *fs, struct file *file, const struct record_bits *dirty, uint32_t *slot)
+{
+    struct sync_job sync[SYNCS_AT_ONCE];
+    struct job *job[SYNCS_AT_ONCE] = { NULL };
+    uint32_t n = 0;
+    int first = 0;
+
+    for (; *slot < file->n_slots && n < SYNCS_AT_ONCE; ++*slot) {
+        if (!bits_has(dirty, *slot))
+            continue;
+        sync[n] = (struct sync_job){ .job = { .run = run_sync }, .fs = fs, .file = file, .slot = *slot };
+        job[n] = &sync[n].job;
+        n++;
     }
+    workers_run(fs->workers, job, n);
+    for (uint32_t i = 0; i < n; i++)
+        first = first != 0 ? first : sync[i].result;
+    return first;
 }
 
 int file_sync_subfiles(struct fs *fs, struct file *file)
@@ -133,9 +160,8 @@ int file_sync_subfiles(struct fs *fs, struct file *file)
     pthread_mutex_unlock(&file->meta);
     if (bits_none(&dirty))
         return 0;
-    start_syncs(fs, file, &dirty);
-    for (uint32_t slot = 0; slot < file->n_slots; slot++) {
-        int r = bits_has(&dirty, slot) ? sync_subfile(fs, file, slot) : 0;
+    for (uint32_t slot = 0; slot < file->n_slots;) {
+        int r = sync_some(fs, file, &dirty, &slot);
 
         first = first != 0 ? first : r;
     }
@@ -155,9 +181,9 @@ int file_sync_stub(struct fs *fs, struct file *file)
     if (r < 0)
         return r;
     fd = disk_call(home, open, path_fd, "", O_RDONLY, 0);
-    inode_close(fs->inodes, file->inode);
     r = fd < 0 ? fd : disk_call(home, sync, fd, SYNC_ALL);
     disk_close(home, &fd);
+    inode_close(fs->inodes, file->inode);
     return r;
 }
 
@@ -185,7 +211,7 @@ static int sync_record(struct fs *fs, struct file *file, const struct record *be
 
     pthread_mutex_lock(&file->meta);
     /* Size or generation may have gone back meanwhile: then a later fsync confirms. */
-    if (file->record.gen == before->gen && file->record.size >= before->size && file->record.state == RECORD_OK) {
+    if (file->record.gen == before->gen && file->record.size >= before->size && file->record.state != RECORD_TRUNC) {
         file->record.durable_size = file->strict = before->size;
         file->record.durable = file->strict_bits = before->bits;
     }
@@ -207,17 +233,43 @@ static int sync_record(struct fs *fs, struct file *file, const struct record *be
     return r;
 }
 
+/* Short for want of padding, not for bytes that are lost. meta is held. */
+static bool needs_padding(const struct file *file)
+{
+    for (uint32_t slot = 0; slot < file->n_slots; slot++)
+        if (may_be_short(file, slot) && file->sub[slot].len >= file_must_have(file, slot))
+            return true;
+    return false;
+}
+
+/* Takes io against a truncate that closes subfiles, and the record when subfiles are as long as it says: a hole that
+ * somebody made since they were padded would be taken for lost bytes. */
+static int begin_sync(struct fs *fs, struct file *file, struct record *ret_before)
+{
+    for (;;) {
+        int r = file_pad_if_needed(fs, file);
+        bool again;
+
+        if (r < 0)
+            return r;
+        pthread_rwlock_rdlock(&file->io);
+        pthread_mutex_lock(&file->meta);
+        *ret_before = file->record;
+        again = needs_padding(file);
+        pthread_mutex_unlock(&file->meta);
+        if (!again)
+            return 0;
+        pthread_rwlock_unlock(&file->io);
+    }
+}
+
 static int sync_all(struct fs *fs, struct file *file, bool data_only)
 {
     struct record before;
-    int r = file_pad_if_needed(fs, file);
+    int r = begin_sync(fs, file, &before);
 
     if (r < 0)
         return r;
-    pthread_rwlock_rdlock(&file->io); /* against a truncate that closes subfiles */
-    pthread_mutex_lock(&file->meta);
-    before = file->record;
-    pthread_mutex_unlock(&file->meta);
     r = file_sync_subfiles(fs, file);
     if (r == 0)
         r = sync_record(fs, file, &before, data_only);

@@ -2,44 +2,36 @@
 #include "fs/core/fs.h"
 
 #include "fs/core/copier.h"
+#include "fs/core/defaults.h"
 #include "fs/core/file.h"
+#include "fs/core/jobs.h"
+#include "fs/core/journal.h"
 #include "fs/core/reap.h"
 #include "fs/core/space.h"
+#include "fs/core/walk.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#define BEHIND  (UINT64_C(8) << 20)
+#define WINDOW  (UINT64_C(4) << 20)
+#define CONFIRM (UINT64_C(1) << 30)
+
 /* What a crash left in tmp/ has no name and never had. */
 static int empty_tmp(struct fs *fs)
 {
-    _Alignas(struct dirent64) char buf[8192];
-    const struct disk *home = fs_home(fs);
-    int fd = disk_call(home, open, fs->volume->tmp, ".", O_RDONLY | O_DIRECTORY, 0);
-    ssize_t n = 0;
+    cleanup(walk_freep) struct walk *walk = NULL;
+    struct walk_entry entry;
+    int r = walk_new(fs_home(fs), fs->volume->tmp, &walk);
 
-    while (fd >= 0 && (n = disk_call(home, read_dir, fd, buf, sizeof buf)) > 0)
-        for (ssize_t at = 0; at < n;) {
-            const struct dirent64 *entry = (const void *) (buf + at);
-
-            at += entry->d_reclen;
-            if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-                (void) disk_call(home, unlink, fs->volume->tmp, entry->d_name, 0);
-        }
-    disk_close(home, &fd);
-    return fd < -1 ? fd : (int) MIN(n, 0);
-}
-
-static int set_default_layout(struct fs *fs, const char *text, struct volume_error *error)
-{
-    struct layout_error why;
-    int r = layouts_add(fs->layouts, text, &fs->default_layout, &fs->default_rotates, &why);
-
-    if (r == -EINVAL || r == -ERANGE || r == -E2BIG || r == -EOVERFLOW || r == -ENODEV)
-        return volume_fail(error, r, "default layout '%s', column %zu: %s", text, why.column, why.why);
-    return r < 0 ? volume_fail(error, r, "cannot store the default layout '%s': %s", text, strerror(-r)) : 0;
+    while (r >= 0 && (r = walk_next(walk, &entry)) > 0) {
+        if (entry.leaving)
+            return entry.error;
+        walk_skip(walk);
+        (void) disk_call(fs_home(fs), unlink, entry.dir, entry.name, 0);
+    }
+    return r;
 }
 
 static int start(struct fs *fs, const struct fs_options *options, struct volume_error *error)
@@ -49,21 +41,27 @@ static int start(struct fs *fs, const struct fs_options *options, struct volume_
     if (r == 0)
         r = workers_new(options->n_threads, &fs->workers);
     if (r == 0)
-        r = inodes_new(fs->volume, options->max_fds, &fs->inodes);
+        r = inodes_new(fs->volume, fs->layouts, options->max_fds, &fs->inodes);
     if (r == 0)
         r = reaper_new(fs, &fs->reaper);
     if (r == 0)
         r = copier_new(fs, &fs->copier);
+    if (r == 0)
+        r = jobs_new(fs, &fs->jobs);
     if (r < 0)
         return volume_fail(error, r, "cannot start: %s", strerror(-r));
-    r = set_default_layout(fs, options->layout, error);
+    r = defaults_new(fs, options, &fs->defaults, error);
     if (r == 0)
         space_note(fs);
     if (r < 0 || fs->read_only)
         return r;
     r = empty_tmp(fs);
     if (r == 0)
+        r = journal_forget_gone(fs);
+    if (r == 0)
         r = reaper_take_all(fs->reaper);
+    if (r == 0)
+        r = jobs_find(fs->jobs);
     return r < 0 ? volume_fail(error, r, "cannot finish what the last mount left: %s", strerror(-r)) : 0;
 }
 
@@ -72,7 +70,9 @@ static void free_all(struct fs *fs)
     workers_free(fs->workers);
     reaper_free(fs->reaper);
     copier_free(fs->copier);
+    jobs_free(fs->jobs);
     inodes_free(fs->inodes);
+    defaults_free(fs, fs->defaults);
     layouts_free(fs->layouts);
     volume_free(fs->volume);
     free(fs);
@@ -90,6 +90,9 @@ int fs_new(struct volume *volume, const struct fs_options *options, struct fs **
     fs->volume = volume;
     fs->read_only = (volume->flags & VOLUME_READ_ONLY) != 0;
     fs->privileged = geteuid() == 0;
+    fs->behind = options->behind > 0 ? options->behind : BEHIND;
+    fs->window = options->window > 0 ? options->window : WINDOW;
+    fs->confirm = options->confirm > 0 ? options->confirm : CONFIRM;
     r = start(fs, options, ret_error);
     if (r < 0) {
         free_all(fs);
@@ -119,6 +122,7 @@ int fs_free(struct fs *fs)
     struct ending ending = { .fs = fs };
     int r;
 
+    jobs_stop(fs->jobs);
     workers_drain(fs->workers);
     inodes_visit(fs->inodes, end_one, &ending);
     workers_drain(fs->workers);

@@ -9,11 +9,13 @@
 
 struct inodes {
     struct volume *volume;
+    struct layouts *layouts;
     uint32_t max_fds;
     struct inode *root;
     pthread_mutex_t naming; /* recursive: opening a name opens its parent's */
     pthread_mutex_t lock;
-    struct inode **slot; /* lock; by nodeid modulo 2^32; a free one is NULL */
+    pthread_cond_t unused; /* of lock; a descriptor is, or is withheld no longer */
+    struct inode **slot;   /* lock; by nodeid modulo 2^32; a free one is NULL */
     uint32_t *generation;
     uint32_t n_slots, n_used, next_free; /* lock */
     struct inode **bucket;               /* lock; by ino; as many as slots */
@@ -53,6 +55,7 @@ static void hash_in(struct inodes *inodes, struct inode *inode)
     struct inode **bucket = bucket_of(inodes, inode->ino);
 
     inode->hash_next = *bucket;
+    inode->hashed = true;
     *bucket = inode;
 }
 
@@ -61,6 +64,7 @@ static void hash_out(struct inodes *inodes, struct inode *inode)
     for (struct inode **at = bucket_of(inodes, inode->ino); *at != NULL; at = &(*at)->hash_next)
         if (*at == inode) {
             *at = inode->hash_next;
+            inode->hashed = false;
             return;
         }
 }
@@ -89,7 +93,7 @@ static int grow(struct inodes *inodes)
     inodes->generation = generation;
     inodes->n_slots = n;
     for (uint32_t i = 0; i < old; i++)
-        if (slot[i] != NULL && !slot[i]->gone)
+        if (slot[i] != NULL && slot[i]->hashed)
             hash_in(inodes, slot[i]);
     return 0;
 }
@@ -159,19 +163,25 @@ static void list_in(struct inodes *inodes, struct inode *inode)
     inodes->newest = inode;
 }
 
-/* Pinned descriptors and those in use are not in the list. */
-static bool is_listed(const struct inodes *inodes, const struct inode *inode)
+static bool lies_in_todo(const struct inode *inode)
 {
-    return inode->fd >= 0 && inode->fd_users == 0 && !inode->gone && inode != inodes->root;
+    return inode->parent == NULL && inode->name != NULL;
+}
+
+/* Neither those in use, nor those that no name leads to: they could not be opened again. */
+static bool is_listed(const struct inode *inode)
+{
+    return inode->fd >= 0 && inode->fd_users == 0 && inode->parent != NULL;
 }
 
 static void drop_fd(struct inodes *inodes, struct inode *inode)
 {
     if (inode->fd < 0 || inode == inodes->root)
         return;
-    if (is_listed(inodes, inode))
+    if (is_listed(inode))
         list_out(inodes, inode);
-    if (inodes->n_closing < CLOSING) {
+    /* Where files need names, who takes one must find no descriptor that is yet to be closed. */
+    if (home_of(inodes)->nameless && inodes->n_closing < CLOSING) {
         inodes->closing[inodes->n_closing++] = inode->fd;
         inode->fd = -1;
     } else {
@@ -182,6 +192,15 @@ static void drop_fd(struct inodes *inodes, struct inode *inode)
 
 /* -- references -- */
 
+static void free_inode(struct inodes *inodes, struct inode *inode)
+{
+    layouts_put(inodes->layouts, inode->own.layout);
+    pthread_mutex_destroy(&inode->lock);
+    free(inode->last);
+    free(inode->name);
+    free(inode);
+}
+
 /* Frees what nobody holds, and then maybe its parent. */
 static void release(struct inodes *inodes, struct inode *inode)
 {
@@ -189,13 +208,11 @@ static void release(struct inodes *inodes, struct inode *inode)
         struct inode *parent = inode->parent;
 
         drop_fd(inodes, inode);
-        if (!inode->gone)
+        if (inode->hashed)
             hash_out(inodes, inode);
         inodes->slot[(uint32_t) inode->nodeid] = NULL;
         inodes->n_used--;
-        pthread_mutex_destroy(&inode->lock);
-        free(inode->name);
-        free(inode);
+        free_inode(inodes, inode);
         if (parent != NULL)
             parent->n_refs--;
         inode = parent;
@@ -282,11 +299,15 @@ static void set_name(struct inodes *inodes, struct inode *inode, struct inode *p
 {
     struct inode *old = inode->parent;
 
+    if (is_listed(inode))
+        list_out(inodes, inode);
     free(inode->name);
     inode->name = name;
     inode->parent = parent;
     if (parent != NULL)
         parent->n_refs++;
+    if (is_listed(inode))
+        list_in(inodes, inode);
     if (old != NULL) {
         old->n_refs--;
         release(inodes, old);
@@ -298,7 +319,7 @@ static bool is_named(const struct inode *inode, const struct inode *parent, cons
     return inode->name != NULL && inode->parent == parent && strcmp(inode->name, name) == 0;
 }
 
-int inodes_enter(struct inodes *inodes, struct inode *parent, const char *name, const struct stat *st,
+static int enter(struct inodes *inodes, struct inode *parent, const char *name, const struct stat *st,
                  struct inode **ret_inode)
 {
     char *copy = strdup(name);
@@ -308,11 +329,16 @@ int inodes_enter(struct inodes *inodes, struct inode *parent, const char *name, 
         return -ENOMEM;
     pthread_mutex_lock(&inodes->lock);
     inode = find_ino(inodes, st->st_ino);
+    if (inode != NULL && inode->fmt != (st->st_mode & S_IFMT)) {
+        hash_out(inodes, inode); /* an NFS server has given its number to another */
+        inode = NULL;
+    }
     if (inode != NULL)
         inode->n_refs++;
     else
         inode = new_inode(inodes, st);
-    if (inode != NULL && inode != inodes->root && !is_named(inode, parent, name))
+    if (inode != NULL && inode != inodes->root && !is_named(inode, parent, name) &&
+        (parent != NULL || inode->name == NULL)) /* a name of its own is better than one in todo/ */
         set_name(inodes, inode, parent, steal(copy));
     unlock(inodes);
     free(copy);
@@ -322,31 +348,69 @@ int inodes_enter(struct inodes *inodes, struct inode *parent, const char *name, 
     return 0;
 }
 
-void inode_renamed(struct inodes *inodes, struct inode *inode, struct inode *parent, const char *name)
+int inodes_enter(struct inodes *inodes, struct inode *parent, const char *name, const struct stat *st,
+                 struct inode **ret_inode)
 {
-    char *copy = strdup(name);
+    return enter(inodes, parent, name, st, ret_inode);
+}
 
+int inodes_enter_todo(struct inodes *inodes, const char *name, const struct stat *st, struct inode **ret_inode)
+{
+    return enter(inodes, NULL, name, st, ret_inode);
+}
+
+void inode_renamed(struct inodes *inodes, struct inode *inode, struct inode *parent, char *name)
+{
     pthread_mutex_lock(&inodes->lock);
-    /* Without memory for the name it keeps the old one, and the next look-up tells. */
-    if (copy != NULL)
-        set_name(inodes, inode, parent, copy);
+    set_name(inodes, inode, parent, name);
     inode->name_is_new = true;
     unlock(inodes);
 }
 
-void inode_unnamed(struct inodes *inodes, struct inode *inode, const struct inode *parent, const char *name, bool gone)
+bool inode_is_named(struct inodes *inodes, struct inode *inode, const struct inode *parent, const char *name)
+{
+    bool named;
+
+    pthread_mutex_lock(&inodes->lock);
+    named = is_named(inode, parent, name);
+    unlock(inodes);
+    return named;
+}
+
+void inode_unnamed(struct inodes *inodes, struct inode *inode, const struct inode *parent, const char *name,
+                   const char *todo)
 {
     pthread_mutex_lock(&inodes->lock);
-    if (gone && !inode->gone) {
-        if (is_listed(inodes, inode))
-            list_out(inodes, inode);
+    if (is_named(inode, parent, name))
+        set_name(inodes, inode, NULL, todo != NULL ? strdup(todo) : NULL);
+    unlock(inodes);
+}
+
+void inode_buried(struct inodes *inodes, struct inode *inode, const struct stat *st, const char *todo)
+{
+    pthread_mutex_lock(&inodes->lock);
+    if (inode->hashed)
         hash_out(inodes, inode); /* the number may be somebody else's soon */
-        inode->gone = true;
-        set_name(inodes, inode, NULL, NULL);
-    } else if (is_named(inode, parent, name)) {
-        set_name(inodes, inode, NULL, NULL);
+    inode->gone = true;
+    set_name(inodes, inode, NULL, todo != NULL ? strdup(todo) : NULL);
+    if (inode->fd < 0 && inode->last == NULL && inode->fmt != S_IFREG)
+        inode->last = malloc(sizeof *st);
+    if (inode->last != NULL)
+        *inode->last = *st;
+    unlock(inodes);
+}
+
+int inode_last_stat(struct inodes *inodes, struct inode *inode, struct stat *ret_stat)
+{
+    int r = -ESTALE;
+
+    pthread_mutex_lock(&inodes->lock);
+    if (inode->last != NULL) {
+        *ret_stat = *inode->last;
+        r = 0;
     }
     unlock(inodes);
+    return r;
 }
 
 bool inode_is_gone(struct inodes *inodes, struct inode *inode)
@@ -357,6 +421,58 @@ bool inode_is_gone(struct inodes *inodes, struct inode *inode)
     gone = inode->gone;
     unlock(inodes);
     return gone;
+}
+
+/* -- layouts of what is below -- */
+
+void inode_know_own(struct inodes *inodes, struct inode *dir, const struct choice *own)
+{
+    struct file_layout *before;
+
+    pthread_mutex_lock(&inodes->lock);
+    before = dir->own.layout;
+    dir->own = *own;
+    dir->knows_own = true;
+    unlock(inodes);
+    layouts_put(inodes->layouts, before);
+}
+
+void inode_is_new_dir(struct inodes *inodes, struct inode *dir)
+{
+    pthread_mutex_lock(&inodes->lock);
+    dir->knows_own = true; /* own is as calloc or who knows better has left it */
+    unlock(inodes);
+}
+
+struct inode *inode_nearest_own(struct inodes *inodes, struct inode *dir, struct choice *ret_own)
+{
+    *ret_own = (struct choice){ 0 };
+    pthread_mutex_lock(&inodes->lock);
+    while (dir != NULL && dir->knows_own && dir->own.layout == NULL)
+        dir = dir->parent;
+    if (dir != NULL) {
+        dir->n_refs++;
+        if (dir->knows_own) {
+            *ret_own = dir->own;
+            (void) layouts_ref(inodes->layouts, dir->own.layout);
+        }
+    }
+    unlock(inodes);
+    return dir;
+}
+
+/* -- paths -- */
+
+struct inode *inode_parent(struct inodes *inodes, struct inode *inode)
+{
+    struct inode *parent;
+
+    pthread_mutex_lock(&inodes->lock);
+    parent = inode->parent;
+    if (parent != NULL)
+        parent->n_refs++;
+    unlock(inodes);
+    return parent;
 }
 
 /* How long the path is, slashes in front of all names included; 0 when the names do not lead to the root. */
@@ -432,15 +548,26 @@ static void make_room(struct inodes *inodes)
         drop_fd(inodes, inodes->oldest);
 }
 
-/* Uses the descriptor there is. */
-static bool use_fd(struct inodes *inodes, struct inode *inode)
+/* One more user of the descriptor, whether there is one or not. */
+static void use_fd(struct inodes *inodes, struct inode *inode)
 {
-    if (inode->fd < 0)
-        return false;
-    if (is_listed(inodes, inode))
+    while (inode->withheld)
+        pthread_cond_wait(&inodes->unused, &inodes->lock);
+    if (is_listed(inode))
         list_out(inodes, inode);
     inode->fd_users++;
-    return true;
+}
+
+/* One fewer. What lies in todo/ will not do so for long. */
+static void unuse_fd(struct inodes *inodes, struct inode *inode)
+{
+    inode->fd_users--;
+    if (is_listed(inode))
+        list_in(inodes, inode);
+    else if (inode->fd_users == 0 && lies_in_todo(inode))
+        drop_fd(inodes, inode);
+    if (inode->fd_users == 0)
+        pthread_cond_broadcast(&inodes->unused);
 }
 
 /* Opens the name the inode has; parent has a descriptor. The file found must be the one remembered. */
@@ -460,17 +587,17 @@ static int open_name(struct inodes *inodes, const struct inode *inode, int dir, 
     return r < 0 ? r : fd;
 }
 
-/* Its parent, with a reference, and its name, copied; -ESTALE without a name. */
+/* Its parent, with a reference, or NULL for todo/, and its name, copied; -ESTALE without a name. */
 static int name_of(struct inodes *inodes, struct inode *inode, struct inode **ret_parent, char **ret_name)
 {
     int r = -ESTALE;
 
     pthread_mutex_lock(&inodes->lock);
-    if (inode->parent != NULL) {
+    if (inode->name != NULL) {
         *ret_name = strdup(inode->name);
         r = *ret_name != NULL ? 0 : -ENOMEM;
     }
-    if (r == 0) {
+    if (r == 0 && inode->parent != NULL) {
         *ret_parent = inode->parent;
         inode->parent->n_refs++;
     }
@@ -481,11 +608,13 @@ static int name_of(struct inodes *inodes, struct inode *inode, struct inode **re
 static int open_by_name(struct inodes *inodes, struct inode *inode)
 {
     cleanup(freep) char *name = NULL;
-    struct inode *parent;
+    struct inode *parent = NULL;
     int dir, fd, r = name_of(inodes, inode, &parent, &name);
 
     if (r < 0)
         return r;
+    if (parent == NULL)
+        return open_name(inodes, inode, inodes->volume->todo, name);
     fd = inode_open(inodes, parent, &dir);
     if (fd == 0) {
         fd = open_name(inodes, inode, dir, name);
@@ -495,25 +624,25 @@ static int open_by_name(struct inodes *inodes, struct inode *inode)
     return fd;
 }
 
-/* Two threads may have opened the same; the second's is closed. */
+/* Of an inode with a user. Two threads may have opened the same; the second's is closed. */
 static void adopt_fd(struct inodes *inodes, struct inode *inode, int fd)
 {
-    if (use_fd(inodes, inode)) {
+    if (inode->fd >= 0) {
         disk_close(home_of(inodes), &fd);
         return;
     }
     make_room(inodes);
     inode->fd = fd;
-    inode->fd_users = 1;
     inodes->n_fds++;
 }
 
 void inode_adopt_fd(struct inodes *inodes, struct inode *inode, int fd)
 {
     pthread_mutex_lock(&inodes->lock);
+    use_fd(inodes, inode);
     adopt_fd(inodes, inode, fd);
+    unuse_fd(inodes, inode);
     unlock(inodes);
-    inode_close(inodes, inode);
 }
 
 /* A rename under way may make a name lead astray; once it is over, the name is right. */
@@ -532,27 +661,69 @@ static int open_somehow(struct inodes *inodes, struct inode *inode)
 int inode_open(struct inodes *inodes, struct inode *inode, int *ret_fd)
 {
     bool open;
-    int fd = -1;
+    int fd = 0;
 
     pthread_mutex_lock(&inodes->lock);
-    open = use_fd(inodes, inode);
-    unlock(inodes);
-    if (!open && (fd = open_somehow(inodes, inode)) < 0)
-        return fd;
-    pthread_mutex_lock(&inodes->lock);
-    if (!open)
-        adopt_fd(inodes, inode, fd);
+    use_fd(inodes, inode);
+    open = inode->fd >= 0;
     *ret_fd = inode->fd;
     unlock(inodes);
-    return 0;
+    if (open)
+        return 0;
+    fd = open_somehow(inodes, inode);
+    pthread_mutex_lock(&inodes->lock);
+    if (fd >= 0) {
+        adopt_fd(inodes, inode, fd);
+        *ret_fd = inode->fd;
+    } else {
+        unuse_fd(inodes, inode);
+    }
+    unlock(inodes);
+    return MIN(fd, 0);
 }
 
 void inode_close(struct inodes *inodes, struct inode *inode)
 {
     pthread_mutex_lock(&inodes->lock);
-    inode->fd_users--;
-    if (is_listed(inodes, inode))
-        list_in(inodes, inode);
+    unuse_fd(inodes, inode);
+    unlock(inodes);
+}
+
+/* A directory is never in the way of its name's going, but its number may be. */
+static void withhold(struct inodes *inodes, struct inode *inode, bool is_last)
+{
+    pthread_mutex_lock(&inodes->lock);
+    while (inode->fmt != S_IFDIR && inode->fd_users > 0)
+        pthread_cond_wait(&inodes->unused, &inodes->lock);
+    inode->withheld = inode->fmt != S_IFDIR;
+    if (inode->fd_users == 0)
+        drop_fd(inodes, inode);
+    if (is_last && inode->hashed)
+        hash_out(inodes, inode); /* the server may give the number to another before we hear of it */
+    unlock(inodes);
+}
+
+int inode_withhold(struct inodes *inodes, struct inode *inode, bool is_last)
+{
+    int fd;
+
+    if (home_of(inodes)->nameless)
+        return inode_open(inodes, inode, &fd);
+    withhold(inodes, inode, is_last);
+    return 0;
+}
+
+void inode_release(struct inodes *inodes, struct inode *inode)
+{
+    if (home_of(inodes)->nameless) {
+        inode_close(inodes, inode);
+        return;
+    }
+    pthread_mutex_lock(&inodes->lock);
+    if (!inode->gone && !inode->hashed)
+        hash_in(inodes, inode);
+    inode->withheld = false;
+    pthread_cond_broadcast(&inodes->unused);
     unlock(inodes);
 }
 
@@ -568,7 +739,7 @@ static void init_recursive(pthread_mutex_t *mutex)
     pthread_mutexattr_destroy(&attr);
 }
 
-int inodes_new(struct volume *volume, uint32_t max_fds, struct inodes **ret_inodes)
+int inodes_new(struct volume *volume, struct layouts *layouts, uint32_t max_fds, struct inodes **ret_inodes)
 {
     struct inodes *inodes = calloc(1, sizeof *inodes);
     struct stat st;
@@ -576,8 +747,10 @@ int inodes_new(struct volume *volume, uint32_t max_fds, struct inodes **ret_inod
 
     if (r == 0) {
         inodes->volume = volume;
+        inodes->layouts = layouts;
         inodes->max_fds = MAX(max_fds, 16);
         pthread_mutex_init(&inodes->lock, NULL);
+        pthread_cond_init(&inodes->unused, NULL);
         init_recursive(&inodes->naming);
         inodes->root = grow(inodes) == 0 ? new_inode(inodes, &st) : NULL;
         r = inodes->root != NULL ? 0 : -ENOMEM;
@@ -608,14 +781,13 @@ void inodes_free(struct inodes *inodes)
             continue;
         if (inode->fd >= 0)
             disk_close(home_of(inodes), &inode->fd);
-        pthread_mutex_destroy(&inode->lock);
-        free(inode->name);
-        free(inode);
+        free_inode(inodes, inode);
     }
     free(inodes->slot);
     free(inodes->bucket);
     free(inodes->generation);
     pthread_mutex_destroy(&inodes->naming);
+    pthread_cond_destroy(&inodes->unused);
     pthread_mutex_destroy(&inodes->lock);
     free(inodes);
 }

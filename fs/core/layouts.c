@@ -30,10 +30,17 @@ int layouts_new(struct volume *volume, struct layouts **ret_layouts)
     return 0;
 }
 
-static void free_layout(struct file_layout *layout)
+void file_layout_free(struct file_layout *layout)
 {
+    if (layout == NULL)
+        return;
     layout_free(layout->layout);
     free(layout);
+}
+
+void file_layout_freep(struct file_layout **layout)
+{
+    file_layout_free(*layout);
 }
 
 void layouts_free(struct layouts *layouts)
@@ -44,7 +51,7 @@ void layouts_free(struct layouts *layouts)
         struct file_layout *layout = layouts->first;
 
         layouts->first = layout->next;
-        free_layout(layout);
+        file_layout_free(layout);
     }
     pthread_mutex_destroy(&layouts->lock);
     free(layouts);
@@ -82,7 +89,7 @@ void layouts_put(struct layouts *layouts, struct file_layout *layout)
             at = &(*at)->next;
         *at = layout->next;
         layouts->n_unused--;
-        free_layout(layout);
+        file_layout_free(layout);
     }
     pthread_mutex_unlock(&layouts->lock);
 }
@@ -116,10 +123,14 @@ int layouts_read_text(struct layouts *layouts, const uint8_t hash[HASH_SIZE], ch
         cleanup(freep) char *text = NULL;
         uint8_t real[HASH_SIZE];
         size_t len;
+        int error;
 
         if (!disk_is_present(disk))
             continue;
-        if (file_text_read(disk, path, MAX_TEXT, &text, &len) < 0)
+        error = file_text_read(disk, path, MAX_TEXT, &text, &len);
+        if (error == -ENOMEM)
+            return error;
+        if (error < 0)
             continue;
         hash_text(text, len, real);
         if (memcmp(real, hash, HASH_SIZE) == 0) {
@@ -146,7 +157,9 @@ static int write_text(struct layouts *layouts, const uint8_t hash[HASH_SIZE], co
 
         if (!disk_is_present(disk))
             continue;
-        (void) file_text_read(disk, path, MAX_TEXT, &old, &old_len);
+        r = file_text_read(disk, path, MAX_TEXT, &old, &old_len);
+        if (r == -ENOMEM)
+            return r;
         if (old != NULL && old_len == len && memcmp(old, text, len) == 0)
             continue;
         if (old != NULL && old_len > 0) {
@@ -187,7 +200,7 @@ static int build(struct layouts *layouts, const char *text, size_t len, struct f
             layout->layout->element_disk[i] >= layouts->volume->n_disks)
             r = -ENODEV;
     if (r < 0) {
-        free_layout(layout);
+        file_layout_free(layout);
         return r;
     }
     hash_text(text, len, layout->hash);
@@ -245,6 +258,13 @@ static int print_disks(FILE *out, const struct volume *volume, const struct layo
     return *before == ',' ? 0 : -ENODEV;
 }
 
+static size_t len_without_blanks(const char *text, size_t len)
+{
+    while (len > 0 && strchr(" \t\r\n", text[len - 1]) != NULL)
+        len--;
+    return len;
+}
+
 static int make_explicit(const struct volume *volume, const struct layout *layout, char **ret_text, size_t *ret_len)
 {
     cleanup(freep) char *text = NULL;
@@ -256,7 +276,7 @@ static int make_explicit(const struct volume *volume, const struct layout *layou
     if (layout->disks == DISKS_LIST) {
         fputs(layout->text, out);
     } else {
-        fwrite(layout->text, 1, layout->on_at, out);
+        fwrite(layout->text, 1, len_without_blanks(layout->text, layout->on_at), out);
         if (memchr(layout->text, '#', layout->on_at) != NULL)
             fputc('\n', out); /* what follows is not part of the comment */
         r = print_disks(out, volume, layout);
@@ -268,44 +288,117 @@ static int make_explicit(const struct volume *volume, const struct layout *layou
     return r;
 }
 
-int layouts_add(struct layouts *layouts, const char *text, struct file_layout **ret_layout, bool *ret_rotates,
-                struct layout_error *ret_error)
+int layouts_plan(struct layouts *layouts, const char *text, struct file_layout **ret_layout, bool *ret_rotates,
+                 struct layout_error *ret_error)
 {
     cleanup(layout_freep) struct layout *typed = NULL;
     cleanup(freep) char *full = NULL;
-    struct file_layout *layout = NULL, *known;
     size_t len;
     int r = layout_parse(text, strlen(text), 0, &typed, ret_error);
 
     if (r < 0)
         return r;
     *ret_error = (struct layout_error){ .column = typed->on_at + 1 };
-    snprintf(ret_error->why, sizeof ret_error->why, "the volume has no such disks: it has d0 to d%" PRIu32,
-             layouts->volume->n_disks - 1);
-    *ret_rotates = typed->disks != DISKS_LIST;
+    if (typed->disks == DISKS_POOL)
+        snprintf(ret_error->why, sizeof ret_error->why,
+                 "no disk of the volume is in a pool '%s': they are put into one when a volume is formatted",
+                 typed->pool);
+    else
+        snprintf(ret_error->why, sizeof ret_error->why, "the volume has no such disks: it has d0 to d%" PRIu32,
+                 layouts->volume->n_disks - 1);
     r = make_explicit(layouts->volume, typed, &full, &len);
     if (r == 0)
-        r = build(layouts, full, len, &layout, ret_error);
-    if (r < 0)
-        return r;
+        r = build(layouts, full, len, ret_layout, ret_error);
+    if (r == 0)
+        *ret_rotates = typed->disks != DISKS_LIST || (*ret_layout)->pattern->n_elements < (*ret_layout)->n_list;
+    return r;
+}
+
+static bool takes_nothing(const struct disk *disk)
+{
+    return !disk_is_present(disk) || (disk->watch != NULL && watch_refuses(disk->watch) < 0);
+}
+
+/* The first disk of a layout that takes nothing now; UINT32_MAX when all do. */
+static uint32_t lacking_disk(const struct layouts *layouts, const struct file_layout *layout)
+{
+    const struct volume *volume = layouts->volume;
+    const uint32_t *fixed = layout->layout->element_disk;
+
+    for (uint32_t i = 0; i < layout->n_list; i++)
+        if (takes_nothing(&volume->disk[layout->list[i]]))
+            return layout->list[i];
+    for (uint32_t i = 0; fixed != NULL && i < layout->pattern->n_elements; i++)
+        if (fixed[i] != LAYOUT_ANY_DISK && takes_nothing(&volume->disk[fixed[i]]))
+            return fixed[i];
+    return UINT32_MAX;
+}
+
+int layouts_keep(struct layouts *layouts, struct file_layout *planned, struct file_layout **ret_layout)
+{
+    cleanup(file_layout_freep) struct file_layout *layout = planned;
+    struct file_layout *known;
+    int r = 0;
+
     pthread_mutex_lock(&layouts->lock);
     known = find(layouts, layout->hash);
     if (known == NULL && (layouts->volume->flags & VOLUME_READ_ONLY) == 0)
-        r = write_text(layouts, layout->hash, full, len);
+        r = write_text(layouts, layout->hash, layout->layout->text, strlen(layout->layout->text));
     if (known == NULL && r == 0) {
         layout->next = layouts->first;
         layouts->first = layout;
         known = steal(layout);
     }
     pthread_mutex_unlock(&layouts->lock);
-    if (layout != NULL)
-        free_layout(layout);
     if (r == 0)
         *ret_layout = known;
     return r;
 }
 
+int layouts_keep_if_there(struct layouts *layouts, struct file_layout *planned, struct file_layout **ret_layout,
+                          struct layout_error *ret_error)
+{
+    uint32_t lacking = lacking_disk(layouts, planned);
+
+    if (lacking == UINT32_MAX)
+        return layouts_keep(layouts, planned, ret_layout);
+    file_layout_free(planned);
+    snprintf(ret_error->why, sizeof ret_error->why,
+             "disk d%" PRIu32 " is offline or does not answer: see 'fallsctl status', or name others, as in 'on d0'",
+             lacking);
+    return -ENXIO;
+}
+
+int layouts_add(struct layouts *layouts, const char *text, struct file_layout **ret_layout, bool *ret_rotates,
+                struct layout_error *ret_error)
+{
+    struct file_layout *planned = NULL;
+    int r = layouts_plan(layouts, text, &planned, ret_rotates, ret_error);
+
+    return r < 0 ? r : layouts_keep(layouts, planned, ret_layout);
+}
+
+/* Disks named before elements are in the canonical form, too. */
+bool file_layout_equals(const struct file_layout *a, const struct file_layout *b)
+{
+    cleanup(freep) char *text_a = NULL, *text_b = NULL;
+
+    if (memcmp(a->hash, b->hash, HASH_SIZE) == 0)
+        return true;
+    if (a->pattern->disp != b->pattern->disp || a->pattern->size != b->pattern->size ||
+        a->pattern->n_elements != b->pattern->n_elements || a->n_list != b->n_list)
+        return false;
+    text_a = layout_canonical(a->layout);
+    text_b = layout_canonical(b->layout);
+    return text_a != NULL && text_b != NULL && strcmp(text_a, text_b) == 0;
+}
+
 /* -- where subfiles are -- */
+
+uint16_t file_layout_rotate(const struct file_layout *layout, bool rotates, const uint8_t id[ID_SIZE])
+{
+    return rotates ? (uint16_t) ((id[1] * 256U + id[2]) % layout->n_list) : 0;
+}
 
 uint32_t file_layout_disk(const struct file_layout *layout, uint32_t home, uint16_t rotate, uint32_t slot)
 {
@@ -316,6 +409,30 @@ uint32_t file_layout_disk(const struct file_layout *layout, uint32_t home, uint1
     if (fixed != NULL && fixed[slot] != LAYOUT_ANY_DISK)
         return fixed[slot];
     return layout->list[(rotate + slot) % layout->n_list];
+}
+
+void record_lay_out(struct record *record, const struct file_layout *layout, bool rotates)
+{
+    memcpy(record->layout, layout->hash, HASH_SIZE);
+    memcpy(record->old_layout, layout->hash, HASH_SIZE);
+    record->rotate = record->old_rotate = file_layout_rotate(layout, rotates, record->id);
+}
+
+static const struct nest *nest_of(const struct file_layout *layout, uint32_t slot)
+{
+    return pattern_element(layout->pattern, file_layout_element(layout, slot));
+}
+
+uint32_t laying_same(const struct laying *from, const struct laying *to, uint32_t home, uint32_t slot)
+{
+    const struct nest *nest = nest_of(to->layout, slot);
+    uint32_t disk = file_layout_disk(to->layout, home, to->rotate, slot);
+
+    for (uint32_t i = 0; nest->size > 0 && i < file_layout_slots(from->layout); i++)
+        if (file_layout_disk(from->layout, home, from->rotate, i) == disk &&
+            nest_equals(nest_of(from->layout, i), nest))
+            return i;
+    return UINT32_MAX;
 }
 
 uint64_t file_layout_len(const struct file_layout *layout, uint32_t slot, uint64_t size)

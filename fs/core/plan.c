@@ -189,6 +189,16 @@ void plan_scatter(struct plan *plan, const struct share *share)
 
 /* -- both -- */
 
+/* All bytes are of one subfile, side by side. */
+static void set_only(struct plan *plan, uint32_t slot, uint64_t sub_off)
+{
+    plan->only_iov = (struct iovec){ plan->buf, plan->len };
+    plan->only =
+        (struct share){ .slot = slot, .sub_off = sub_off, .len = plan->len, .n_iov = 1, .iov = &plan->only_iov };
+    plan->share = &plan->only;
+    plan->n_shares = 1;
+}
+
 /* Small requests mostly are one run: no memory is needed for those. */
 static bool is_one_run(struct plan *plan)
 {
@@ -198,15 +208,15 @@ static bool is_one_run(struct plan *plan)
     if (runs_init(&runs, plan->layout->pattern, plan->file_off, plan->len) < 0 || !runs_next(&runs, &run) ||
         run.len < plan->len)
         return false;
-    plan->only_iov = (struct iovec){ plan->buf, plan->len };
-    plan->only = (struct share){ .slot = file_layout_slot(plan->layout, run.element),
-                                 .sub_off = run.sub_off,
-                                 .len = run.len,
-                                 .n_iov = 1,
-                                 .iov = &plan->only_iov };
-    plan->share = &plan->only;
-    plan->n_shares = 1;
+    set_only(plan, file_layout_slot(plan->layout, run.element), run.sub_off);
     return true;
+}
+
+void plan_init_share(struct plan *plan, const struct file_layout *layout, uint32_t slot, uint64_t sub_off, uint64_t len,
+                     void *buf)
+{
+    *plan = (struct plan){ .layout = layout, .len = len, .buf = buf };
+    set_only(plan, slot, sub_off);
 }
 
 int plan_init(struct plan *plan, const struct file_layout *layout, uint64_t file_off, uint64_t len, void *buf)

@@ -21,6 +21,7 @@ struct share {
     struct iovec *iov;
     uint64_t done; /* bytes read or written so far */
     int error;     /* why not all of them: -errno, or 0 at the subfile's end */
+    bool is_long;  /* after writing: its disk should begin */
 };
 
 struct plan {
@@ -39,6 +40,10 @@ struct plan {
 /* buf has len bytes, those of the file from file_off on. -EFBIG past the last byte a layout can reach. */
 int plan_init(struct plan *plan, const struct file_layout *layout, uint64_t file_off, uint64_t len, void *buf);
 void plan_done(struct plan *plan);
+
+/* Of a part of one subfile, as it lies there; plan_prefix knows nothing of it. */
+void plan_init_share(struct plan *plan, const struct file_layout *layout, uint32_t slot, uint64_t sub_off, uint64_t len,
+                     void *buf);
 
 /* Of a packed plan: the bytes to write, into the shares; the bytes read, out of a share. */
 void plan_gather(struct plan *plan);

@@ -3,9 +3,10 @@
 
 #include "fs/core/copy.h"
 #include "fs/core/file.h"
+#include "fs/core/journal.h"
 #include "fs/core/subfile.h"
+#include "fs/core/walk.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -14,6 +15,24 @@ void reap_name(const struct record *record, bool waits, char ret_name[static REA
     hex_print(record->id, ID_SIZE, ret_name);
     if (waits)
         memcpy(ret_name + 2 * ID_SIZE, ".w", sizeof ".w");
+}
+
+void reap_spare(struct fs *fs, struct inode *inode, const struct record *record)
+{
+    const struct disk *home = fs_home(fs);
+    char name[REAP_NAME];
+    struct stat st;
+
+    if (!atomic_load(&inode->has_spare) || inode_withhold(fs->inodes, inode, false) < 0)
+        return;
+    reap_name(record, true, name);
+    /* One without others should not be; then there are bytes to be removed, which the next mount does. */
+    if (disk_call(home, stat, fs->volume->todo, name, &st) == 0 && st.st_nlink > 1 &&
+        disk_call(home, unlink, fs->volume->todo, name, 0) == 0) {
+        inode_unnamed(fs->inodes, inode, NULL, name, NULL);
+        atomic_store(&inode->has_spare, false);
+    }
+    inode_release(fs->inodes, inode);
 }
 
 /* All generations there may be, each with the layout it had. */
@@ -34,9 +53,27 @@ static int remove_subfiles(struct fs *fs, const struct record *record)
         r = layouts_get(fs->layouts, record->old_layout, &layout);
     if (r < 0)
         return r;
-    r = subfile_remove_all(fs, record, layout, record->oldest_gen, record->gen);
+    r = subfile_remove_old(fs, record, layout);
     layouts_put(fs->layouts, layout);
     return r;
+}
+
+/* What a migration filled and nobody will use, and its journal. */
+static int remove_migration(struct fs *fs, const struct record *record)
+{
+    struct file_layout *layout;
+    char name[REAP_NAME];
+    int r = record_migrates(record) ? layouts_get(fs->layouts, record->target_layout, &layout) : 1;
+
+    if (r == 0) {
+        r = subfile_remove_target(fs, record, layout);
+        layouts_put(fs->layouts, layout);
+    }
+    if (r < 0)
+        return r;
+    journal_name(record, name);
+    r = disk_call(fs_home(fs), unlink, fs->volume->todo, name, 0);
+    return r == -ENOENT ? 0 : r;
 }
 
 static int reap(struct fs *fs, const struct record *record)
@@ -44,6 +81,8 @@ static int reap(struct fs *fs, const struct record *record)
     char name[REAP_NAME];
     int r = remove_subfiles(fs, record);
 
+    if (r == 0)
+        r = remove_migration(fs, record);
     if (r < 0)
         return r;
     reap_name(record, false, name);
@@ -83,16 +122,22 @@ int reaper_new(struct fs *fs, struct reaper **ret_reaper)
     return 0;
 }
 
+static void free_all(struct waiting *waiting)
+{
+    while (waiting != NULL) {
+        struct waiting *next = waiting->next;
+
+        free(waiting);
+        waiting = next;
+    }
+}
+
 void reaper_free(struct reaper *reaper)
 {
     if (reaper == NULL)
         return;
-    while (reaper->refused != NULL) {
-        struct waiting *next = reaper->refused->next;
-
-        free(reaper->refused);
-        reaper->refused = next;
-    }
+    free_all(reaper->first);
+    free_all(reaper->refused);
     pthread_mutex_destroy(&reaper->lock);
     free(reaper);
 }
@@ -162,7 +207,7 @@ static void work(struct reaper *reaper)
     bool at_work;
 
     if (job == NULL)
-        return; /* the next one to come does it */
+        return; /* the next one to come does it, or who tries again */
     *job = (struct reaper_job){ .job = { .run = run }, .reaper = reaper };
     pthread_mutex_lock(&reaper->lock);
     at_work = reaper->at_work;
@@ -201,9 +246,9 @@ void reaper_retry(struct reaper *reaper)
     bool any;
 
     pthread_mutex_lock(&reaper->lock);
-    any = reaper->refused != NULL && reaper->first == NULL;
-    if (any)
+    if (reaper->first == NULL)
         reaper->first = steal(reaper->refused);
+    any = reaper->first != NULL;
     pthread_mutex_unlock(&reaper->lock);
     if (any)
         work(reaper);
@@ -228,23 +273,22 @@ void reaper_take(struct reaper *reaper, const struct record *record)
 
 /* -- after a crash -- */
 
-static int take_entry(struct reaper *reaper, const char *name)
+static int take_entry(struct reaper *reaper, const struct walk_entry *entry)
 {
     struct fs *fs = reaper->fs;
+    int r, todo = fs->volume->todo;
     char plain[REAP_NAME];
     struct record record;
-    struct stat st;
-    int r = disk_call(fs_home(fs), stat, fs->volume->todo, name, &st);
 
-    if (r < 0)
-        return r;
-    if (st.st_nlink > 1) /* it was about to go and did not */
-        return disk_call(fs_home(fs), unlink, fs->volume->todo, name, 0);
-    r = file_read_record(fs, fs->volume->todo, name, &record);
+    if (entry->error < 0)
+        return entry->error;
+    if (entry->st.st_nlink > 1) /* it was about to go and did not */
+        return disk_call(fs_home(fs), unlink, todo, entry->name, 0);
+    r = file_read_record(fs, todo, entry->name, &record);
     if (r == 0) {
         reap_name(&record, false, plain);
-        if (strcmp(name, plain) != 0)
-            r = disk_call(fs_home(fs), rename, fs->volume->todo, name, fs->volume->todo, plain, 0);
+        if (strcmp(entry->name, plain) != 0)
+            r = disk_call(fs_home(fs), rename, todo, entry->name, todo, plain, 0);
     }
     if (r == 0)
         take_later(reaper, &record);
@@ -253,22 +297,16 @@ static int take_entry(struct reaper *reaper, const char *name)
 
 int reaper_take_all(struct reaper *reaper)
 {
-    _Alignas(struct dirent64) char buf[8192];
-    struct fs *fs = reaper->fs;
-    const struct disk *home = fs_home(fs);
-    ssize_t n = 0;
-    int fd = disk_call(home, open, fs->volume->todo, ".", O_RDONLY | O_DIRECTORY, 0);
+    cleanup(walk_freep) struct walk *walk = NULL;
+    struct walk_entry entry;
+    int r = walk_new(fs_home(reaper->fs), reaper->fs->volume->todo, &walk);
 
-    if (fd < 0)
-        return fd;
-    while ((n = disk_call(home, read_dir, fd, buf, sizeof buf)) > 0)
-        for (ssize_t at = 0; at < n;) {
-            const struct dirent64 *entry = (const void *) (buf + at);
-
-            at += entry->d_reclen;
-            if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-                (void) take_entry(reaper, entry->d_name);
-        }
-    disk_close(home, &fd);
-    return n < 0 ? (int) n : 0;
+    while (r >= 0 && (r = walk_next(walk, &entry)) > 0) {
+        if (entry.leaving)
+            return entry.error;
+        walk_skip(walk);
+        if (!journal_is_name(entry.name))
+            (void) take_entry(reaper, &entry);
+    }
+    return r;
 }

@@ -12,6 +12,9 @@
 /* The name in todo/ of a file with this record; one that may yet keep its other name has .w behind it. */
 void reap_name(const struct record *record, bool waits, char ret_name[static REAP_NAME]);
 
+/* Removes the link in todo/ that a file in use got when the name that led to it went. inode->lock is held. */
+void reap_spare(struct fs *fs, struct inode *inode, const struct record *record);
+
 struct reaper;
 
 int reaper_new(struct fs *fs, struct reaper **ret_reaper);

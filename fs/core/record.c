@@ -77,8 +77,38 @@ void record_encode(const struct record *record, uint8_t bytes[static RECORD_SIZE
     put_bits(&c, &record->bits);
     put_bits(&c, &record->durable);
     put_bits(&c, &record->dirty);
+    put(&c, record->old_rotate ^ record->rotate, 2); /* mostly the same */
+    put(&c, record->target_rotate, 2);
+    put(&c, record->target_flags, 2);
+    put(&c, record->migrated, 8);
     c.at = bytes + BODY;
     put(&c, XXH3_64bits(bytes, BODY), 8);
+}
+
+bool record_migrates(const struct record *record)
+{
+    static const uint8_t none[HASH_SIZE];
+
+    return memcmp(record->target_layout, none, HASH_SIZE) != 0;
+}
+
+void record_end_migration(struct record *record)
+{
+    memset(record->target_layout, 0, HASH_SIZE);
+    record->target_rotate = 0;
+    record->target_flags = 0;
+    record->migrated = 0;
+    if (record->state == RECORD_MIGR)
+        record->state = RECORD_OK;
+}
+
+static bool is_migration_sound(const struct record *record)
+{
+    if (!record_migrates(record))
+        return record->state != RECORD_MIGR && record->target_rotate == 0 && record->target_flags == 0 &&
+               record->migrated == 0;
+    return record->state != RECORD_OK && record->target_flags <= (TARGET_PAUSED | TARGET_GIVEN_UP) &&
+           record->migrated <= UINT64_C(1) << 62 && record->oldest_gen == record->gen && record->gen < UINT64_MAX - 1;
 }
 
 int record_decode(const uint8_t *bytes, size_t len, struct record *ret_record)
@@ -108,9 +138,13 @@ int record_decode(const uint8_t *bytes, size_t len, struct record *ret_record)
     get_bits(&at, &record.bits);
     get_bits(&at, &record.durable);
     get_bits(&at, &record.dirty);
+    record.old_rotate = (uint16_t) get(&at, 2) ^ record.rotate;
+    record.target_rotate = (uint16_t) get(&at, 2);
+    record.target_flags = (uint32_t) get(&at, 2);
+    record.migrated = get(&at, 8);
     /* A sum can be forged: what is believed later must be in range now. */
     if (record.state > RECORD_DAMAGED || record.oldest_gen > record.gen || record.size > UINT64_C(1) << 62 ||
-        record.durable_size > record.size || (record.hidden_mode & ~0600) != 0)
+        record.durable_size > record.size || (record.hidden_mode & ~0600) != 0 || !is_migration_sound(&record))
         return -EUCLEAN;
     record_encode(&record, again);
     if (memcmp(again, bytes, RECORD_SIZE) != 0)

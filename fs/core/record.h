@@ -20,8 +20,13 @@
 enum record_state {
     RECORD_OK,
     RECORD_TRUNC,   /* subfiles may still reach beyond size */
-    RECORD_MIGR,    /* target_layout is being filled, as generation gen + 1 */
+    RECORD_MIGR,    /* RECORD_OK, and target_layout is being filled, as generation gen + 1 */
     RECORD_DAMAGED, /* fsck gave bytes up for lost */
+};
+
+enum target_flags {
+    TARGET_PAUSED = 1,
+    TARGET_GIVEN_UP = 2, /* generation gen + 1 is to be removed */
 };
 
 struct record_bits {
@@ -32,13 +37,17 @@ struct record {
     uint16_t state;       /* enum record_state */
     uint16_t padded;      /* the subfiles in bits are as long as size demands, unless a crash cut them */
     uint16_t rotate;      /* element i lives on disk (rotate + i) mod n of the layout's list */
-    uint16_t hidden_mode; /* owner's mode bits that the stub has and the file has not: see stub.h */
+    uint16_t hidden_mode; /* owner's mode bits that the stub has and the file has not: see tree.c */
+    uint16_t old_rotate;  /* of generations before gen */
+    uint16_t target_rotate;
+    uint32_t target_flags; /* enum target_flags */
     uint8_t id[ID_SIZE];
     uint64_t gen;        /* in the names of the subfiles */
     uint64_t oldest_gen; /* subfiles of generations from here on may exist */
     uint8_t layout[HASH_SIZE];
     uint8_t old_layout[HASH_SIZE];    /* of generations before gen */
-    uint8_t target_layout[HASH_SIZE]; /* of a migration */
+    uint8_t target_layout[HASH_SIZE]; /* of a migration; zeros: there is none, and no other field of it is set */
+    uint64_t migrated; /* up to here generation gen + 1 has, durably, what gen has, and nothing was written since */
     uint64_t size;
     uint64_t durable_size;      /* what an fsync has confirmed: subfiles are as long as it demands */
     uint64_t blocks;            /* of 512 bytes, all subfiles together, when last looked at */
@@ -73,6 +82,18 @@ static inline bool bits_none(const struct record_bits *bits)
 {
     return (bits->word[0] | bits->word[1] | bits->word[2] | bits->word[3]) == 0;
 }
+
+/* Whether the file is on its way to another layout. */
+bool record_migrates(const struct record *record);
+
+/* The state of a record with no cut to be finished. */
+static inline uint16_t record_rest(const struct record *record)
+{
+    return record_migrates(record) ? RECORD_MIGR : RECORD_OK;
+}
+
+/* The file is on its way no more. */
+void record_end_migration(struct record *record);
 
 void record_encode(const struct record *record, uint8_t bytes[static RECORD_SIZE]);
 

@@ -27,7 +27,7 @@ static int read_share(struct fs *fs, struct file *file, struct share *share)
     uint64_t must;
 
     if (r == 0)
-        r = subfile_open(fs, file, share->slot, false, &fd);
+        r = subfile_open(fs, file, share->slot, SUBFILE_READ, &fd);
     while (r == 0 && fd >= 0 && share->done < share->len) {
         struct iovec iov = next_piece(share);
         ssize_t n = disk_call(disk, preadv, fd, &iov, 1, share->sub_off + share->done, false);

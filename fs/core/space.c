@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/core/space.h"
 
+#include "fs/core/defaults.h"
+
 #define UNIT 4096
 
 /* One file system of the volume. */
@@ -210,8 +212,24 @@ void space_note(struct fs *fs)
     }
 }
 
-int space_statfs(struct fs *fs, struct statvfs *ret_statfs)
+int space_statfs(struct fs *fs, struct inode *inode, struct statvfs *ret_statfs)
 {
+    struct inode *dir = inode != NULL && inode->fmt == S_IFDIR ? inode : inodes_root(fs->inodes);
+    struct choice choice;
+    int r = defaults_choose(fs, dir, NULL, &choice);
+
+    if (r < 0)
+        return r;
     ask_all(fs);
-    return space_of_layout(fs->volume, fs->default_layout, ret_statfs, NULL);
+    r = space_of_layout(fs->volume, choice.layout, ret_statfs, NULL);
+    layouts_put(fs->layouts, choice.layout);
+    return r;
+}
+
+bool space_has_room(struct fs *fs, const struct file_layout *layout, uint64_t bytes)
+{
+    struct statvfs st;
+
+    ask_all(fs);
+    return space_of_layout(fs->volume, layout, &st, NULL) < 0 || bytes / UNIT <= st.f_bavail;
 }

@@ -6,13 +6,17 @@
 
 #include "fs/core/fs.h"
 
-/* f_bavail is what one new file of the default layout can take; f_blocks and f_bfree count every file system once. */
-int space_statfs(struct fs *fs, struct statvfs *ret_statfs);
+/* f_bavail is what one new file can take, in inode if that is a directory, else at the top; f_blocks and f_bfree count
+ * every file system once. */
+int space_statfs(struct fs *fs, struct inode *inode, struct statvfs *ret_statfs);
 
 /* The same for another layout. ret_limit, unless NULL: a disk on the file system that says how much that one file can
  * take; UINT32_MAX when none does. */
 int space_of_layout(const struct volume *volume, const struct file_layout *layout, struct statvfs *ret_statfs,
                     uint32_t *ret_limit);
+
+/* Whether the disks have room for so many bytes more in this layout, as far as they tell. */
+bool space_has_room(struct fs *fs, const struct file_layout *layout, uint64_t bytes);
 
 /* Asks all disks, to have an answer when one has none. */
 void space_note(struct fs *fs);

@@ -4,12 +4,14 @@
 #include "fs/core/file_text.h"
 #include "fs/core/record.h"
 
+#include <fcntl.h>
 #include <libconfig.h>
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 
-#define MAX_TEXT (1 << 20)
+#define MAX_TEXT   (1 << 20)
+#define SPARE_SIZE (64 << 10)
 
 static const char checksum_key[] = "checksum = \"";
 
@@ -89,6 +91,20 @@ int stamp_print(const struct stamp *stamp, char **ret_text)
         return -ENOMEM;
     *ret_text = steal(text);
     return 0;
+}
+
+/* A file to be included could be anything, also one that never ends. */
+static bool includes(const char *text, size_t len)
+{
+    const char *end = text + len;
+
+    for (const char *line = text; line != NULL && line < end; line = memchr(line, '\n', (size_t) (end - line))) {
+        while (line < end && (*line == '\n' || *line == '\r' || *line == ' ' || *line == '\t'))
+            line++;
+        if (line < end && *line == '@')
+            return true;
+    }
+    return false;
 }
 
 /* The sum is looked at before the text is: what the parser sees is what somebody printed. */
@@ -182,11 +198,11 @@ static int read_settings(const config_setting_t *in, struct stamp *stamp)
 int stamp_parse(const char *text, size_t len, struct stamp *ret_stamp)
 {
     cleanup(stamp_done) struct stamp stamp = { 0 };
-    cleanup(freep) char *copy = NULL;
+    cleanup(freep) char *copy = NULL, *again = NULL;
     config_t config;
     int r = -EUCLEAN;
 
-    if (!is_whole(text, len) || memmem(text, len, "\n@", 2) != NULL)
+    if (!is_whole(text, len) || includes(text, len))
         return -EUCLEAN;
     copy = strndup(text, len);
     if (copy == NULL)
@@ -195,6 +211,10 @@ int stamp_parse(const char *text, size_t len, struct stamp *ret_stamp)
     if (config_read_string(&config, copy))
         r = read_settings(config_root_setting(&config), &stamp);
     config_destroy(&config);
+    if (r == 0)
+        r = stamp_print(&stamp, &again);
+    if (r == 0 && strcmp(again, copy) != 0) /* a sum can be forged */
+        r = -EUCLEAN;
     if (r == 0) {
         *ret_stamp = stamp;
         stamp = (struct stamp){ 0 };
@@ -213,10 +233,25 @@ int stamp_read(const struct disk *disk, struct stamp *ret_stamp)
     return r < 0 ? r : stamp_parse(text, len, ret_stamp);
 }
 
+static void keep_spare(const struct disk *disk)
+{
+    int fd = disk_call(disk, open, disk->root, STAMP_SPARE, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+    if (fd >= 0 && disk_call(disk, allocate, fd, 0, 0, SPARE_SIZE) < 0)
+        (void) disk_call(disk, unlink, disk->root, STAMP_SPARE, 0);
+    disk_close(disk, &fd);
+}
+
 int stamp_write(const struct disk *disk, const struct stamp *stamp)
 {
     cleanup(freep) char *text = NULL;
     int r = stamp_print(stamp, &text);
 
-    return r < 0 ? r : file_text_replace(disk, STAMP_NAME, text, strlen(text));
+    if (r == 0)
+        r = file_text_replace(disk, STAMP_NAME, text, strlen(text));
+    if ((r == -ENOSPC || r == -EDQUOT) && disk_call(disk, unlink, disk->root, STAMP_SPARE, 0) == 0)
+        r = file_text_replace(disk, STAMP_NAME, text, strlen(text));
+    if (r == 0)
+        keep_spare(disk);
+    return r;
 }

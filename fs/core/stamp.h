@@ -19,6 +19,7 @@
 #define STAMP_MAX_DISKS 4096
 #define STAMP_MAX_POOL  64
 #define STAMP_DIR       ".fallsfs"
+#define STAMP_SPARE     "spare"
 
 struct stamp_disk {
     uint8_t uuid[DISK_UUID_SIZE];
@@ -42,7 +43,9 @@ void stamp_done(struct stamp *stamp);
 int stamp_parse(const char *text, size_t len, struct stamp *ret_stamp);
 int stamp_print(const struct stamp *stamp, char **ret_text);
 
-/* The stamp of the disk whose .fallsfs is root; -ENOENT there is none. Writing replaces it at once and durably. */
+/* The stamp of the disk whose .fallsfs is root; -ENOENT there is none. Writing replaces it at once and durably. A file
+ * that is nothing but room is given up for it: a volume that has filled its disks must still be mounted to remove
+ * something. */
 int stamp_read(const struct disk *disk, struct stamp *ret_stamp);
 int stamp_write(const struct disk *disk, const struct stamp *stamp);
 

@@ -8,9 +8,15 @@
 /* The disk of a slot; -EIO when it is absent. */
 int subfile_disk(struct fs *fs, const struct file *file, uint32_t slot, const struct disk **ret_disk);
 
-/* Opens the subfile of a slot; create: makes it when there is none. Without, 0 and *ret_fd -1 when there is none.
- * -EUCLEAN for anything there that is not a regular file of ours. */
-int subfile_open(struct fs *fs, struct file *file, uint32_t slot, bool create, int *ret_fd);
+enum subfile_use {
+    SUBFILE_READ, /* also where the disk has become read-only: nothing to write to */
+    SUBFILE_CHANGE,
+    SUBFILE_CREATE, /* the same, made when there is none */
+};
+
+/* Opens the subfile of a slot; 0 and *ret_fd -1 when there is none. -EUCLEAN for anything there that is not a regular
+ * file of ours. */
+int subfile_open(struct fs *fs, struct file *file, uint32_t slot, enum subfile_use use, int *ret_fd);
 
 /* Whether bytes may be written from sub_off on; -EIO behind bytes that are lost, which would become zeros. */
 int subfile_check_write(struct file *file, uint32_t slot, uint64_t sub_off);
@@ -19,7 +25,10 @@ int subfile_check_write(struct file *file, uint32_t slot, uint64_t sub_off);
  * taken for this one's. Many say nothing. */
 int subfile_check_stamp(const struct disk *disk, int dir, const char *path, const struct record *record, uint32_t slot);
 
-/* Closes all. */
+/* Whether subfiles with this record may have a second name. */
+bool subfile_may_be_linked(const struct record *record);
+
+/* Closes all; what comes next starts without subfiles. */
 void subfile_close_all(struct fs *fs, struct file *file);
 
 /* Length of the subfile; 0 when there is none. */
@@ -32,5 +41,9 @@ int subfile_set_len(struct fs *fs, struct file *file, uint32_t slot, uint64_t le
  * the first; the others are removed anyway. */
 int subfile_remove_all(struct fs *fs, const struct record *record, const struct file_layout *layout, uint64_t from,
                        uint64_t to);
+
+/* The same for generations before the current one, and for the one that a migration fills. */
+int subfile_remove_old(struct fs *fs, const struct record *record, const struct file_layout *old_layout);
+int subfile_remove_target(struct fs *fs, const struct record *record, const struct file_layout *target_layout);
 
 #endif

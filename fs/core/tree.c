@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/core/tree.h"
 
+#include "fs/core/defaults.h"
 #include "fs/core/file.h"
 #include "fs/core/random.h"
 
 #include <fcntl.h>
 #include <string.h>
 #include <sys/xattr.h>
+
+bool tree_hides(const struct fs *fs, const char *name)
+{
+    /* .nfs, number of the file, a counter */
+    return !fs_home(fs)->nameless && strncmp(name, ".nfs", 4) == 0 && strspn(name + 4, "0123456789abcdef") == 24 &&
+           name[28] == 0;
+}
 
 /* -- what users see of a stub -- */
 
@@ -39,6 +47,7 @@ static int stat_loaded(struct fs *fs, struct file *file, struct stat *st)
     pthread_mutex_lock(&file->meta);
     show(&file->record, st);
     pthread_mutex_unlock(&file->meta);
+    st->st_nlink -= (nlink_t) atomic_load(&file->inode->has_spare) + atomic_load(&file->inode->is_listed);
     st->st_blocks = (blkcnt_t) file_blocks(file);
     return r;
 }
@@ -58,51 +67,98 @@ static struct file *loaded(struct fs *fs, struct inode *inode)
     return file;
 }
 
+/* Completes what stat told of the stub at dir, path, as far as its record can: false when the file must be asked. */
+static int complete_from_record(struct fs *fs, int dir, const char *path, struct stat *st, bool *ret_complete)
+{
+    struct record record;
+    int r = file_read_record(fs, dir, path, &record);
+
+    *ret_complete = true;
+    if (r == -EUCLEAN) {
+        st->st_size = st->st_blocks = 0; /* it can still be seen, and removed */
+        return 0;
+    }
+    if (r < 0)
+        return r;
+    show(&record, st);
+    *ret_complete = is_settled(fs, &record);
+    return 0;
+}
+
+static int complete_from_file(struct fs *fs, struct file *file, struct stat *st)
+{
+    int r = stat_loaded(fs, file, st);
+
+    file_put(fs, file);
+    return r;
+}
+
+/* What its record cannot tell, the file can. */
+static int complete_by_loading(struct fs *fs, struct inode *inode, struct stat *st)
+{
+    struct file *file;
+    int r = file_get(fs, inode, &file);
+
+    if (file_is_lost(r))
+        return 0; /* who opens it hears of it */
+    return r < 0 ? r : complete_from_file(fs, file, st);
+}
+
 /* Completes what stat told of the stub at dir, path. */
 static int complete(struct fs *fs, struct inode *inode, int dir, const char *path, struct stat *st)
 {
-    struct record record;
     struct file *file;
+    bool complete;
     int r;
 
     if (!S_ISREG(st->st_mode))
         return 0;
     file = loaded(fs, inode);
-    if (file == NULL) {
-        r = file_read_record(fs, dir, path, &record);
-        if (r == -EUCLEAN) {
-            st->st_size = st->st_blocks = 0; /* it can still be seen, and removed */
-            return 0;
-        }
-        if (r < 0)
-            return r;
-        if (is_settled(fs, &record)) {
-            show(&record, st);
-            return 0;
-        }
-        r = file_get(fs, inode, &file);
-        if (r < 0) {
-            show(&record, st); /* who opens it hears of it */
-            return 0;
-        }
-    }
-    r = stat_loaded(fs, file, st);
-    file_put(fs, file);
-    return r;
+    if (file != NULL)
+        return complete_from_file(fs, file, st);
+    r = complete_from_record(fs, dir, path, st, &complete);
+    st->st_nlink -= atomic_load(&inode->is_listed);
+    return r < 0 || complete ? r : complete_by_loading(fs, inode, st);
 }
 
-int tree_stat(struct fs *fs, struct inode *inode, struct stat *ret_stat)
+/* Of a file that nobody uses. */
+static int stat_stub(struct fs *fs, struct inode *inode, struct stat *st, bool *ret_complete)
 {
     int fd, r = inode_open(fs->inodes, inode, &fd);
 
     if (r < 0)
         return r;
-    r = disk_call(fs_home(fs), stat, fd, "", ret_stat);
-    if (r == 0)
-        r = complete(fs, inode, fd, "", ret_stat);
+    *ret_complete = true;
+    r = disk_call(fs_home(fs), stat, fd, "", st);
+    st->st_nlink -= atomic_load(&inode->is_listed);
+    if (r == 0 && S_ISREG(st->st_mode))
+        r = complete_from_record(fs, fd, "", st, ret_complete);
     inode_close(fs->inodes, inode);
-    if (inode_is_gone(fs->inodes, inode))
-        ret_stat->st_nlink = 0;
+    return r;
+}
+
+/* Files are asked when the stub's descriptor is given back: inode_withhold waits for that. */
+static int stat_any(struct fs *fs, struct inode *inode, struct stat *st)
+{
+    struct file *file = loaded(fs, inode);
+    bool complete;
+    int r;
+
+    if (file != NULL)
+        return complete_from_file(fs, file, st);
+    r = stat_stub(fs, inode, st, &complete);
+    return r < 0 || complete ? r : complete_by_loading(fs, inode, st);
+}
+
+int tree_stat(struct fs *fs, struct inode *inode, struct stat *ret_stat)
+{
+    int r = stat_any(fs, inode, ret_stat);
+
+    if (!inode_is_gone(fs->inodes, inode))
+        return r;
+    if (r == -ESTALE)
+        r = inode_last_stat(fs->inodes, inode, ret_stat);
+    ret_stat->st_nlink = 0;
     return r;
 }
 
@@ -129,7 +185,7 @@ static int enter(struct fs *fs, struct inode *parent, int dir, const char *name,
 
 int tree_lookup(struct fs *fs, struct inode *parent, const char *name, struct inode **ret_inode, struct stat *ret_stat)
 {
-    int dir, r = inode_open(fs->inodes, parent, &dir);
+    int dir, r = tree_hides(fs, name) ? -ENOENT : inode_open(fs->inodes, parent, &dir);
 
     if (r < 0)
         return r;
@@ -140,15 +196,19 @@ int tree_lookup(struct fs *fs, struct inode *parent, const char *name, struct in
 
 /* -- making -- */
 
-static int new_record(struct fs *fs, struct record *record)
+static int new_record(struct fs *fs, struct inode *parent, const char *name, struct record *record)
 {
+    struct choice choice;
+    int r;
+
     *record = (struct record){ .epoch = fs->volume->epoch, .born = fs->volume->epoch, .padded = true };
-    memcpy(record->layout, fs->default_layout->hash, HASH_SIZE);
-    memcpy(record->old_layout, fs->default_layout->hash, HASH_SIZE);
     if (random_bytes(record->id, ID_SIZE) < 0)
         return -EIO;
-    if (fs->default_rotates)
-        record->rotate = (uint16_t) ((record->id[1] * 256U + record->id[2]) % fs->default_layout->n_list);
+    r = defaults_choose(fs, parent, name, &choice);
+    if (r < 0)
+        return r;
+    record_lay_out(record, choice.layout, choice.rotates);
+    layouts_put(fs->layouts, choice.layout);
     return 0;
 }
 
@@ -198,6 +258,17 @@ static int create_unnamed(struct fs *fs, int dir, const char *name, mode_t mode,
     return r;
 }
 
+/* Moved, not linked: NFS keeps the name of an open file that is removed. The kernel lets nobody else make it there. */
+static int move_out(struct fs *fs, const char *temporary, int dir, const char *name)
+{
+    struct stat st;
+    int r = disk_call(fs_home(fs), stat, dir, name, &st);
+
+    if (r == 0)
+        return -EEXIST;
+    return r == -ENOENT ? disk_call(fs_home(fs), rename, fs->volume->tmp, temporary, dir, name, 0) : r;
+}
+
 /* Where a file cannot be made without a name (NFS): made in tmp/, given what it would have inherited. */
 static int create_in_tmp(struct fs *fs, int dir, const char *name, mode_t mode, const struct cred *cred,
                          struct record *record, int *ret_fd)
@@ -221,50 +292,64 @@ static int create_in_tmp(struct fs *fs, int dir, const char *name, mode_t mode, 
         r = open_up(fs, fd, record);
     if (r == 0)
         r = file_write_record(fs, fd, "", record, XATTR_CREATE);
-    /* Moved, not linked: NFS keeps the name of an open file that is removed. The kernel lets nobody else make it here.
-     */
-    if (r == 0 && disk_call(home, stat, dir, name, &st) != -ENOENT)
-        r = -EEXIST;
     if (r == 0)
-        r = disk_call(home, rename, fs->volume->tmp, temporary, dir, name, 0);
+        r = move_out(fs, temporary, dir, name);
     if (r < 0) {
-        (void) disk_call(home, unlink, fs->volume->tmp, temporary, 0); /* or the next mount does */
         disk_close(home, &fd);
+        (void) disk_call(home, unlink, fs->volume->tmp, temporary, 0); /* or the next mount does */
     }
     *ret_fd = fd;
     return r;
 }
 
-int tree_create(struct fs *fs, struct inode *parent, const char *name, mode_t mode, const struct cred *cred,
-                struct inode **ret_inode, struct stat *ret_stat, struct file **ret_file)
+/* Remembers what was just made; takes its descriptor. */
+static int enter_made(struct fs *fs, struct inode *parent, const char *name, int fd, const struct record *record,
+                      struct inode **ret_inode, struct stat *ret_stat)
 {
     const struct disk *home = fs_home(fs);
-    struct record record;
-    int dir, fd, r = fs->read_only ? -EROFS : new_record(fs, &record);
+    int r = disk_call(home, stat, fd, "", ret_stat);
 
-    if (r == 0)
-        r = inode_open(fs->inodes, parent, &dir);
-    if (r < 0)
-        return r;
-    r = home->tmpfile ? create_unnamed(fs, dir, name, mode, cred, &record, &fd)
-                      : create_in_tmp(fs, dir, name, mode, cred, &record, &fd);
-    inode_close(fs->inodes, parent);
-    if (r < 0)
-        return r;
-    r = disk_call(home, stat, fd, "", ret_stat);
     if (r == 0)
         r = inodes_enter(fs->inodes, parent, name, ret_stat, ret_inode);
     if (r < 0) {
         disk_close(home, &fd);
         return r;
     }
-    show(&record, ret_stat);
-    inode_adopt_fd(fs->inodes, *ret_inode, fd);
+    show(record, ret_stat);
+    if (home->nameless)
+        inode_adopt_fd(fs->inodes, *ret_inode, fd);
+    else
+        disk_close(home, &fd); /* it is more than a path: closing it asks the server */
     inode_name_is_new(fs->inodes, *ret_inode);
-    r = ret_file != NULL ? file_get_made(fs, *ret_inode, &record, ret_file) : 0;
+    return 0;
+}
+
+int tree_create(struct fs *fs, struct inode *parent, const char *name, mode_t mode, const struct cred *cred,
+                struct inode **ret_inode, struct stat *ret_stat, struct file **ret_file)
+{
+    struct inode *inode = NULL;
+    struct record record;
+    int dir, fd, r = fs->read_only ? -EROFS : tree_hides(fs, name) ? -EPERM : new_record(fs, parent, name, &record);
+
+    if (r == 0)
+        r = inode_open(fs->inodes, parent, &dir);
     if (r < 0)
-        inode_unref(fs->inodes, *ret_inode);
-    return r;
+        return r;
+    r = fs_home(fs)->nameless ? create_unnamed(fs, dir, name, mode, cred, &record, &fd)
+                              : create_in_tmp(fs, dir, name, mode, cred, &record, &fd);
+    inode_close(fs->inodes, parent);
+    if (r < 0)
+        return r;
+    r = enter_made(fs, parent, name, fd, &record, &inode, ret_stat);
+    if (r == 0 && ret_file != NULL)
+        r = file_get_made(fs, inode, &record, ret_file);
+    if (r < 0) {
+        inode_unref(fs->inodes, inode);
+        (void) tree_unlink(fs, parent, name); /* nobody has seen it */
+        return r;
+    }
+    *ret_inode = inode;
+    return 0;
 }
 
 /* What mkdir, mknod and symlink differ in. */
@@ -293,7 +378,7 @@ static int make_as(struct fs *fs, struct inode *parent, const char *name, const 
 
     if (fs->read_only)
         return -EROFS;
-    r = inode_open(fs->inodes, parent, &dir);
+    r = tree_hides(fs, name) ? -EPERM : inode_open(fs->inodes, parent, &dir);
     if (r < 0)
         return r;
     r = disk_call(home, assume, cred);
@@ -301,8 +386,13 @@ static int make_as(struct fs *fs, struct inode *parent, const char *name, const 
         r = make(fs, dir, name, what);
         home->ops->resume(home->ctx);
     }
-    if (r == 0)
+    if (r == 0) {
         r = enter(fs, parent, dir, name, ret_inode, ret_stat);
+        if (r == 0 && S_ISDIR(what->mode))
+            inode_is_new_dir(fs->inodes, *ret_inode);
+        if (r < 0) /* nobody has seen it */
+            (void) disk_call(home, unlink, dir, name, S_ISDIR(what->mode) ? AT_REMOVEDIR : 0);
+    }
     inode_close(fs->inodes, parent);
     return r;
 }
@@ -333,22 +423,37 @@ int tree_symlink(struct fs *fs, struct inode *parent, const char *name, const ch
     return make_as(fs, parent, name, &what, cred, ret_inode, ret_stat);
 }
 
-int tree_link(struct fs *fs, struct inode *inode, struct inode *parent, const char *name, struct stat *ret_stat)
+/* A new name that nobody can be told of goes again. */
+static int stat_linked(struct fs *fs, struct inode *inode, struct inode *parent, const char *name,
+                       struct stat *ret_stat)
 {
-    int fd, dir, r = fs->read_only ? -EROFS : inode_open(fs->inodes, inode, &fd);
+    int r = tree_stat(fs, inode, ret_stat);
 
     if (r < 0)
-        return r;
-    r = inode_open(fs->inodes, parent, &dir);
-    if (r == 0) {
-        r = disk_call(fs_home(fs), link, fd, "", dir, name);
-        inode_close(fs->inodes, parent);
-    }
-    inode_close(fs->inodes, inode);
+        (void) tree_unlink(fs, parent, name);
+    return r;
+}
+
+int tree_link(struct fs *fs, struct inode *inode, struct inode *parent, const char *name, struct stat *ret_stat)
+{
+    cleanup(freep) char *copy = strdup(name);
+    int fd, dir, r = fs->read_only ? -EROFS : tree_hides(fs, name) ? -EPERM : copy == NULL ? -ENOMEM : 0;
+
+    if (r == 0)
+        r = inode_open(fs->inodes, parent, &dir);
     if (r < 0)
         return r;
-    inode_renamed(fs->inodes, inode, parent, name);
-    return tree_stat(fs, inode, ret_stat);
+    r = inode_open(fs->inodes, inode, &fd);
+    if (r == 0) {
+        r = disk_call(fs_home(fs), link, fd, "", dir, name);
+        inode_close(fs->inodes, inode);
+    }
+    if (r == 0)
+        r = stat_linked(fs, inode, parent, name, ret_stat);
+    inode_close(fs->inodes, parent);
+    if (r == 0)
+        inode_renamed(fs->inodes, inode, parent, steal(copy));
+    return r;
 }
 
 /* -- the rest about names -- */

@@ -6,6 +6,10 @@
 
 #include "fs/core/fs.h"
 
+/* Names that an NFS client gives what was removed while somebody had it open. On a home disk there, nobody else sees or
+ * makes any. */
+bool tree_hides(const struct fs *fs, const char *name);
+
 /* Attributes as users see them. */
 int tree_stat(struct fs *fs, struct inode *inode, struct stat *ret_stat);
 
@@ -50,5 +54,15 @@ ssize_t tree_get_xattr(struct fs *fs, struct inode *inode, const char *name, voi
 int tree_set_xattr(struct fs *fs, struct inode *inode, const char *name, const void *value, size_t size, int flags);
 ssize_t tree_list_xattr(struct fs *fs, struct inode *inode, bool is_root, char *list, size_t size);
 int tree_remove_xattr(struct fs *fs, struct inode *inode, const char *name);
+
+/* Texts that we keep with a file or directory where users do not see them; name is behind the prefix. They are the
+ * home disk's attributes, so they go where their owner goes. */
+#define HIDDEN_PREFIX "user.fallsfs."
+
+/* -ENODATA. */
+int tree_get_text(struct fs *fs, struct inode *inode, const char *name, char **ret_text);
+
+/* NULL: removes it, -ENODATA when there is none. -E2BIG the home disk has no room for so much. */
+int tree_set_text(struct fs *fs, struct inode *inode, const char *name, const char *text);
 
 #endif

@@ -4,9 +4,10 @@
 #include "fs/core/tree.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
-/* Calls on the stub of an inode that is not read-only. */
+/* Calls on the stub of an inode that is not read-only; nothing in between may wait for inode->lock or above. */
 struct on_stub {
     struct fs *fs;
     struct inode *inode;
@@ -47,14 +48,18 @@ static int hide_mode(struct fs *fs, struct inode *inode, mode_t *mode)
 int tree_chmod(struct fs *fs, struct inode *inode, mode_t mode)
 {
     struct on_stub on;
-    int r = on_stub_init(&on, fs, inode);
+    int r;
 
-    if (r < 0)
-        return r;
+    if (fs->read_only)
+        return -EROFS;
     mode &= 07777;
     r = hide_mode(fs, inode, &mode);
-    if (r == 0)
-        r = disk_call(fs_home(fs), chmod, on.fd, "", mode);
+    if (r < 0)
+        return r;
+    r = on_stub_init(&on, fs, inode);
+    if (r < 0)
+        return r;
+    r = disk_call(fs_home(fs), chmod, on.fd, "", mode);
     atomic_store(&inode->has_no_privileges, false);
     on_stub_done(&on);
     return r;
@@ -142,13 +147,14 @@ static void look_at_atime(struct fs *fs, struct inode *inode, int fd)
 int tree_set_times(struct fs *fs, struct inode *inode, const struct timespec times[2])
 {
     struct on_stub on;
-    int r = on_stub_init(&on, fs, inode);
+    int r = fs->read_only ? -EROFS : settle_times(fs, inode);
 
     if (r < 0)
         return r;
-    r = settle_times(fs, inode);
-    if (r == 0)
-        r = disk_call(fs_home(fs), set_times, on.fd, "", times);
+    r = on_stub_init(&on, fs, inode);
+    if (r < 0)
+        return r;
+    r = disk_call(fs_home(fs), set_times, on.fd, "", times);
     if (r == 0)
         look_at_atime(fs, inode, on.fd);
     on_stub_done(&on);
@@ -181,7 +187,7 @@ void tree_note_read(struct fs *fs, struct inode *inode)
 
 enum access {
     FORWARDED,
-    HIDDEN,  /* the record */
+    HIDDEN,  /* the record, and what else we keep there */
     VIRTUAL, /* ours, answered elsewhere */
     UNKNOWN,
 };
@@ -191,14 +197,18 @@ static bool starts(const char *name, const char *prefix)
     return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
+static bool is_acl(const char *name)
+{
+    return strcmp(name, "system.posix_acl_access") == 0 || strcmp(name, "system.posix_acl_default") == 0;
+}
+
 static enum access access_to(const char *name)
 {
-    if (strcmp(name, RECORD_XATTR) == 0)
+    if (strcmp(name, RECORD_XATTR) == 0 || starts(name, HIDDEN_PREFIX))
         return HIDDEN;
     if (starts(name, VIRTUAL_PREFIX))
         return VIRTUAL;
-    if (starts(name, "user.") || starts(name, "security.") || starts(name, "trusted.") ||
-        strcmp(name, "system.posix_acl_access") == 0 || strcmp(name, "system.posix_acl_default") == 0)
+    if (starts(name, "user.") || starts(name, "security.") || starts(name, "trusted.") || is_acl(name))
         return FORWARDED;
     return UNKNOWN;
 }
@@ -216,7 +226,8 @@ ssize_t tree_get_xattr(struct fs *fs, struct inode *inode, const char *name, voi
         return r;
     n = disk_call(fs_home(fs), get_xattr, fd, "", name, value, size);
     inode_close(fs->inodes, inode);
-    return n;
+    /* Where there are no ACLs no file has one; the kernel takes any other error for a refusal. */
+    return n == -EOPNOTSUPP && is_acl(name) ? -ENODATA : n;
 }
 
 static int check_change(const char *name)
@@ -253,6 +264,52 @@ int tree_remove_xattr(struct fs *fs, struct inode *inode, const char *name)
     r = disk_call(fs_home(fs), remove_xattr, on.fd, "", name);
     on_stub_done(&on);
     return r;
+}
+
+/* -- texts of ours -- */
+
+#define MAX_TEXT     65536
+#define SURELY_SMALL 512 /* bytes that every file system has room for, unless it is full */
+
+static void hidden_name(const char *name, char ret_name[static 64])
+{
+    snprintf(ret_name, 64, HIDDEN_PREFIX "%s", name);
+}
+
+int tree_get_text(struct fs *fs, struct inode *inode, const char *name, char **ret_text)
+{
+    cleanup(freep) char *text = malloc(MAX_TEXT + 1);
+    char hidden[64];
+    ssize_t n;
+    int fd, r = text != NULL ? inode_open(fs->inodes, inode, &fd) : -ENOMEM;
+
+    if (r < 0)
+        return r;
+    hidden_name(name, hidden);
+    n = disk_call(fs_home(fs), get_xattr, fd, "", hidden, text, MAX_TEXT);
+    inode_close(fs->inodes, inode);
+    if (n < 0)
+        return n == -EOPNOTSUPP ? -ENODATA : (int) n;
+    text[n] = 0;
+    *ret_text = steal(text);
+    return 0;
+}
+
+int tree_set_text(struct fs *fs, struct inode *inode, const char *name, const char *text)
+{
+    struct on_stub on;
+    char hidden[64];
+    int r = on_stub_init(&on, fs, inode);
+
+    if (r < 0)
+        return r;
+    hidden_name(name, hidden);
+    if (text != NULL)
+        r = disk_call(fs_home(fs), set_xattr, on.fd, "", hidden, text, strlen(text), 0);
+    else
+        r = disk_call(fs_home(fs), remove_xattr, on.fd, "", hidden);
+    on_stub_done(&on);
+    return (r == -ENOSPC || r == -ERANGE) && strlen(text) > SURELY_SMALL ? -E2BIG : r;
 }
 
 /* Takes out of a list of names what is not the caller's to see: the record, and what only root sees. */

@@ -66,6 +66,10 @@ static int open_root(const struct member *member, struct disk *disk, struct volu
                            "%s is not a disk of a fallsfs volume: it has no .fallsfs. Is something not mounted there? "
                            "'fallsctl format' makes a new volume of empty directories",
                            member->path);
+    if (disk->root == -EACCES)
+        return volume_fail(error, -EACCES,
+                           "%s/.fallsfs may not be opened: a volume is mounted by the user who formatted it",
+                           member->path);
     if (disk->root < 0)
         return volume_fail(error, disk->root, "cannot open %s/.fallsfs: %s", member->path, strerror(-disk->root));
     r = disk_call(disk, stat, disk->root, "", &st);
@@ -195,7 +199,7 @@ static int check_places(const struct found found[], uint32_t n, enum volume_flag
         if ((flags & VOLUME_DEGRADED) == 0)
             return volume_fail(error, -ENODEV,
                                "disk d%" PRIu32 " of the volume is missing; it was %s when last seen. Name all %" PRIu32
-                               " disks, or read what is there with -o ro,degraded",
+                               " disks, or read what is there with fallsfs -o ro,degraded",
                                i, stamp->disk[i].path, stamp->n_disks);
         if (i == stamp->home)
             return volume_fail(error, -ENODEV,
@@ -240,7 +244,7 @@ static int open_home_dirs(struct volume *volume, struct volume_error *error)
                                strerror(-*fd[i]));
     }
     probe = disk_call(home, open, volume->tmp, ".", O_TMPFILE | O_RDWR, 0600);
-    volume_home(volume)->tmpfile = probe >= 0;
+    volume_home(volume)->nameless = probe >= 0;
     disk_close(home, &probe);
     return 0;
 }
@@ -325,6 +329,8 @@ static int enter_epoch(struct volume *volume, struct volume_error *error)
     if (r == 0) {
         volume->stamp.epoch = volume->epoch;
         volume->stamp.unclean = volume->unclean;
+        if ((volume->flags & VOLUME_REPAIR) != 0)
+            volume->stamp.clean = volume->epoch;
         r = stamp_all(volume);
     }
     if (r < 0)

@@ -3,6 +3,7 @@
  *
  *     volume              the stamp: who belongs to whom, what has been seen
  *     lock                held by the one daemon that serves the volume
+ *     spare               room for the next stamp
  *     layout/HASH         texts of layouts, immutable
  *     obj/XX/ID.GEN.I     the bytes of element I of a file: a subfile; ID.m is a copy of the file's record
  *
@@ -16,6 +17,7 @@ enum volume_flags {
     VOLUME_READ_ONLY = 1,
     VOLUME_DEGRADED = 2, /* serve what is there when disks are missing; needs VOLUME_READ_ONLY */
     VOLUME_PEEK = 4,     /* take no lock and change nothing: for looking at a volume that may be in use */
+    VOLUME_REPAIR = 8,   /* no file's bytes change: the epoch ends well even if nobody says so */
 };
 
 /* A directory that may be a disk. dir stays the caller's. */
@@ -24,6 +26,7 @@ struct member {
     void *ctx;
     int dir;
     const char *path;
+    const char *pool; /* when a volume is made: the one it shall be in; NULL: none */
 };
 
 struct volume {
@@ -46,7 +49,7 @@ struct volume_error {
 PRINTF_LIKE(3, 4) int volume_fail(struct volume_error *error, int r, const char *fmt, ...);
 
 /* Makes a volume of empty directories; home is an index into them. Undoes what it did when it fails. */
-int volume_format(const struct member member[], uint32_t n, uint32_t home, const char *pool, uint32_t fanout,
+int volume_format(const struct member member[], uint32_t n, uint32_t home, uint32_t fanout,
                   struct volume_error *ret_error);
 
 /* Makes an empty directory the home disk of the volume that stamp, of another disk, is of: the old one is lost. It has

@@ -2,8 +2,8 @@
 #include "fs/core/random.h"
 #include "fs/core/record.h"
 #include "fs/core/volume.h"
+#include "fs/core/walk.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 static int check_entry(const struct member *member, const char *name, struct volume_error *error)
 {
-    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "lost+found") == 0)
+    if (strcmp(name, "lost+found") == 0)
         return 0;
     if (strcmp(name, STAMP_DIR) == 0)
         return volume_fail(
@@ -26,20 +26,16 @@ static int check_entry(const struct member *member, const char *name, struct vol
 
 static int check_empty(const struct member *member, struct volume_error *error)
 {
-    _Alignas(struct dirent64) char buf[4096];
     const struct disk disk = { .ops = member->ops, .ctx = member->ctx };
-    int fd = disk_call(&disk, open, member->dir, ".", O_RDONLY | O_DIRECTORY, 0), r = fd < 0 ? fd : 0;
-    ssize_t n = 0;
+    cleanup(walk_freep) struct walk *walk = NULL;
+    struct walk_entry entry;
+    int r = walk_new(&disk, member->dir, &walk);
 
-    while (r == 0 && (n = disk_call(&disk, read_dir, fd, buf, sizeof buf)) > 0)
-        for (ssize_t at = 0; r == 0 && at < n;) {
-            const struct dirent64 *entry = (const void *) (buf + at);
-
-            r = check_entry(member, entry->d_name, error);
-            at += entry->d_reclen;
-        }
-    disk_close(&disk, &fd);
-    if (fd < 0 && r < 0 && error->why[0] == 0)
+    while (r == 0 && (r = walk_next(walk, &entry)) > 0) {
+        walk_skip(walk);
+        r = entry.leaving ? entry.error : check_entry(member, entry.name, error);
+    }
+    if (r < 0 && error->why[0] == 0)
         return volume_fail(error, r, "cannot read %s: %s", member->path, strerror(-r));
     return r;
 }
@@ -122,7 +118,7 @@ static int prepare(const struct member *member, struct disk *disk, bool is_home,
 /* All that prepare and stamping make; what is not there does not matter. */
 static void undo(const struct member *member, struct disk *disk, uint32_t fanout)
 {
-    static const char *const file[] = { STAMP_NAME, STAMP_NAME ".new", "lock" };
+    static const char *const file[] = { STAMP_NAME, STAMP_NAME ".new", STAMP_SPARE, "lock" };
     static const char *const dir[] = { "ns", "tmp", "todo", "layout", "obj" };
     char path[16];
 
@@ -153,8 +149,7 @@ static int write_stamps(const struct member member[], const struct disk disk[], 
     return 0;
 }
 
-static int new_stamp(const struct member member[], uint32_t n, uint32_t home, const char *pool, uint32_t fanout,
-                     struct stamp *stamp)
+static int new_stamp(const struct member member[], uint32_t n, uint32_t home, uint32_t fanout, struct stamp *stamp)
 {
     int r;
 
@@ -168,7 +163,7 @@ static int new_stamp(const struct member member[], uint32_t n, uint32_t home, co
 
         r = random_bytes(disk->uuid, sizeof disk->uuid);
         disk->path = strdup(member[i].path);
-        snprintf(disk->pool, sizeof disk->pool, "%s", pool);
+        snprintf(disk->pool, sizeof disk->pool, "%s", member[i].pool != NULL ? member[i].pool : "");
         if (disk->path == NULL)
             return -ENOMEM;
     }
@@ -194,7 +189,7 @@ static int check_members(const struct member member[], uint32_t n, struct volume
     return r;
 }
 
-int volume_format(const struct member member[], uint32_t n, uint32_t home, const char *pool, uint32_t fanout,
+int volume_format(const struct member member[], uint32_t n, uint32_t home, uint32_t fanout,
                   struct volume_error *ret_error)
 {
     cleanup(stamp_done) struct stamp stamp = { 0 };
@@ -208,7 +203,7 @@ int volume_format(const struct member member[], uint32_t n, uint32_t home, const
     if (r < 0)
         return r;
     disk = calloc(n, sizeof *disk);
-    if (disk == NULL || new_stamp(member, n, home, pool, fanout, &stamp) < 0) {
+    if (disk == NULL || new_stamp(member, n, home, fanout, &stamp) < 0) {
         free(disk);
         return volume_fail(ret_error, -ENOMEM, "out of memory");
     }

@@ -77,6 +77,8 @@ int watch_new(uint64_t patience, struct watch **ret_watch)
     if (watch == NULL)
         return -ENOMEM;
     watch->patience = patience;
+    for (int seat = 0; seat < WATCH_SEATS; seat++) /* the first one there has not waited since the clock began */
+        atomic_init(&watch->since[seat], UINT64_MAX);
     pthread_mutex_init(&watch->space_lock, NULL);
     *ret_watch = watch;
     return 0;

@@ -22,9 +22,9 @@
 #define WATCH_CROWDED (-3) /* no seat, but the disk answers */
 
 struct watch {
-    atomic_uint_least64_t taken; /* a bit for each seat */
-    atomic_uint_least64_t since[WATCH_SEATS];
-    uint64_t patience; /* ms that anybody waits; 0: for ever */
+    atomic_uint_least64_t taken;              /* a bit for each seat */
+    atomic_uint_least64_t since[WATCH_SEATS]; /* UINT64_MAX: until the one who has taken it says */
+    uint64_t patience;                        /* ms that anybody waits; 0: for ever */
 
     pthread_mutex_t space_lock;
     bool space_known;     /* space_lock */

@@ -13,6 +13,7 @@ struct job {
     void (*run)(struct job *job);
     struct job *next;
     struct batch *batch; /* NULL: a later job */
+    bool settles;        /* of a later job: it, or what it runs, may call workers_settle, and is not waited for there */
 };
 
 struct workers;
@@ -24,12 +25,15 @@ void workers_start(struct workers *workers);
 /* Waits for all later jobs first. */
 void workers_free(struct workers *workers);
 
-/* Runs all, the last of them in the calling thread, and returns when the last has ended. */
+/* Runs all, the last of them in the calling thread, and returns when the last has ended. Jobs may run batches. */
 void workers_run(struct workers *workers, struct job *const job[], uint32_t n);
 
 void workers_later(struct workers *workers, struct job *job);
 
-/* Waits until no later job is left. */
+/* Waits until no later job is left. No later job may call this. */
 void workers_drain(struct workers *workers);
+
+/* Waits until no later job is left but those that may wait themselves: what was removed is gone then. */
+void workers_settle(struct workers *workers);
 
 #endif

@@ -6,7 +6,7 @@
 
 enum ctl_status args_complain(const char *verb, const char *why, const char *word)
 {
-    fprintf(stderr, "fallsctl %s: %s%s%s; see 'fallsctl %s --help'\n", verb, why, word != NULL ? ": " : "",
+    fprintf(stderr, "fallsctl %s: %s%s%s (see 'fallsctl %s --help')\n", verb, why, word != NULL ? ": " : "",
             word != NULL ? word : "", verb);
     return CTL_USAGE;
 }

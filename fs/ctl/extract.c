@@ -343,26 +343,36 @@ static void copy_entry(struct tree *tree, const struct walk_entry *entry, struct
         fail(tree->request, 0, "%s%s: is left out, it is neither file, directory nor symlink", tree->root, entry->path);
 }
 
+/* Where the walk begins in the volume. */
+static int start_walk(struct tree *tree, const char *path, struct walk **ret_walk)
+{
+    struct fs *fs = tree->request->fs;
+    struct inode *inode;
+    int fd, r = look_up(fs, path, &inode, &tree->top);
+
+    if (r < 0)
+        return r;
+    r = S_ISDIR(tree->top.st_mode) ? tree_open_dir(fs, inode, &fd) : -ENOTDIR;
+    inode_unref(fs->inodes, inode);
+    if (r < 0)
+        return r;
+    r = walk_new(tree->home, fd, ret_walk);
+    disk_close(tree->home, &fd);
+    return r;
+}
+
 static int copy_tree(struct request *request, const char *path)
 {
     cleanup(walk_freep) struct walk *walk = NULL;
     cleanup(freep) struct tree *tree = calloc(1, sizeof *tree);
     cleanup(freep) char *root = NULL;
     struct walk_entry entry;
-    struct inode *inode;
-    int fd, r = tree == NULL ? -ENOMEM : look_up(request->fs, path, &inode, &tree->top);
+    int r;
 
-    if (r < 0)
-        return fail(request, r, "%s: %s", path, strerror(-r));
-    if (asprintf(&root, "%s%s", path, *path != 0 ? "/" : "") < 0)
-        root = NULL;
-    *tree = (struct tree){ .request = request, .home = fs_home(request->fs), .root = root, .top = tree->top };
-    r = root == NULL ? -ENOMEM : S_ISDIR(tree->top.st_mode) ? tree_open_dir(request->fs, inode, &fd) : -ENOTDIR;
-    inode_unref(request->fs->inodes, inode);
-    if (r == 0) {
-        r = walk_new(tree->home, fd, &walk);
-        disk_close(tree->home, &fd);
-    }
+    if (tree == NULL || asprintf(&root, "%s%s", path, *path != 0 ? "/" : "") < 0)
+        return fail(request, -ENOMEM, "out of memory");
+    *tree = (struct tree){ .request = request, .home = fs_home(request->fs), .root = root };
+    r = start_walk(tree, path, &walk);
     if (r < 0)
         return fail(request, r, "%s: %s", *path != 0 ? path : "/", strerror(-r));
     if (mkdir(request->out, COPY_PREFIX) < 0 && errno != EEXIST)

@@ -3,39 +3,33 @@
 #include "fs/core/record.h"
 #include "fs/core/volume.h"
 #include "fs/ctl/answer.h"
+#include "fs/ctl/args.h"
 
 #include <string.h>
 
 static const char help[] =
-    "usage: fallsctl format [--home N] [--pool NAME] [--json] DISK...\n"
+    "usage: fallsctl format [--home N] [--pool NAME] [--json] DISK... [--pool NAME DISK...]...\n"
     "\n"
     "Makes a volume of empty directories, one on each disk. The home disk, the first one unless --home says otherwise,\n"
     "also holds the names of all files: prefer a fast local one. Its file system must have user extended attributes.\n"
     "\n"
     "  --home N      the home disk, counted from 0\n"
-    "  --pool NAME   what layouts may call these disks, as in 'on pool:NAME'\n"
+    "  --pool NAME   what layouts may call the disks behind it, as in 'on pool:NAME'; said once it is for all disks\n"
     "  --json        machine-readable output\n"
     "\n"
     "examples:\n"
     "  fallsctl format /mnt/d0 /mnt/d1 /mnt/d2\n"
     "  fallsctl format --home 2 /nfs/a /nfs/b /mnt/ssd\n"
-    "  fallsctl format --pool hdd /mnt/hdd0 /mnt/hdd1\n";
+    "  fallsctl format --pool hdd /mnt/hdd0 /mnt/hdd1 --pool ssd /mnt/ssd0 /mnt/ssd1\n";
 
 #define FANOUT 256
 
 struct request {
     char **path;
     uint32_t n, home;
-    const char *pool;
+    const char **pool; /* of each */
     bool as_json;
 };
-
-static enum ctl_status usage_error(const char *why, const char *word)
-{
-    fprintf(stderr, "fallsctl format: %s%s%s; see 'fallsctl format --help'\n", why, word != NULL ? ": " : "",
-            word != NULL ? word : "");
-    return CTL_USAGE;
-}
 
 static void print_made(const struct request *request, const struct stamp *stamp)
 {
@@ -73,11 +67,12 @@ static enum ctl_status format(const struct request *request)
 
     for (uint32_t i = 0; r == 0 && i < request->n; i++) {
         r = member_open(request->path[i], &member[i]);
+        member[i].pool = request->pool[i];
         if (r < 0)
             volume_fail(&error, r, "cannot open %s: %s", request->path[i], strerror(-r));
     }
     if (r == 0)
-        r = volume_format(member, request->n, request->home, request->pool, FANOUT, &error);
+        r = volume_format(member, request->n, request->home, FANOUT, &error);
     if (r == 0) {
         struct disk disk = { .ops = member[0].ops };
 
@@ -93,35 +88,65 @@ static enum ctl_status format(const struct request *request)
     return CTL_OK;
 }
 
-enum ctl_status ctl_format(int argc, char **argv)
+/* The pool of each word that is a disk: what was said before it, or the only one that is said at all. */
+static void find_pools(int argc, char **argv, const char *pool[])
 {
-    struct request request = { .path = argv, .pool = "" };
-    uint64_t home = 0;
+    const char *now = NULL;
+    int n = 0, n_said = 0;
+    bool only_words = false;
 
     for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            fputs(help, stdout);
-            return CTL_OK;
-        }
-        if (strcmp(argv[i], "--json") == 0) {
-            request.as_json = true;
-        } else if (strcmp(argv[i], "--home") == 0 && i + 1 < argc) {
-            if (layout_parse_size(argv[++i], &home) < 0)
-                return usage_error("not a disk's number", argv[i]);
-        } else if (strcmp(argv[i], "--pool") == 0 && i + 1 < argc) {
-            request.pool = argv[++i];
-        } else if (argv[i][0] == '-') {
-            return usage_error("unknown option, or its value is missing", argv[i]);
-        } else {
-            request.path[request.n++] = argv[i];
-        }
+        bool is_word = only_words || argv[i][0] != '-' || argv[i][1] == 0;
+
+        if (is_word)
+            pool[n++] = now;
+        else if (strcmp(argv[i], "--") == 0)
+            only_words = true;
+        else if (strcmp(argv[i], "--home") == 0)
+            i++;
+        else if (strcmp(argv[i], "--pool") == 0 && i + 1 < argc)
+            now = argv[++i], n_said++;
     }
+    for (int i = 0; n_said == 1 && i < n; i++)
+        pool[i] = now;
+}
+
+/* A name that layouts can say. */
+static bool is_pool_name(const char *name)
+{
+    static const char may[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+
+    return *name != 0 && name[strspn(name, may)] == 0 && strlen(name) < STAMP_MAX_POOL;
+}
+
+enum ctl_status ctl_format(int argc, char **argv)
+{
+    cleanup(freep) const char **pool = calloc((size_t) argc + 1, sizeof(char *));
+    struct request request = { .pool = pool };
+    const char *home_text = "0", *last_pool = NULL;
+    const struct arg arg[] = { { .name = "--home", .value = &home_text },
+                               { .name = "--pool", .value = &last_pool },
+                               { .name = "--json", .set = &request.as_json } };
+    struct args args = { .verb = "format", .help = help, .arg = arg, .n_args = ARRAY_SIZE(arg) };
+    enum ctl_status status;
+    uint64_t home;
+
+    if (pool == NULL)
+        return report(false, "out of memory");
+    find_pools(argc, argv, pool);
+    if (!args_read(&args, argc, argv, &status))
+        return status;
+    request.path = args.word;
+    request.n = (uint32_t) args.n;
     if (request.n == 0)
-        return usage_error("which directories?", NULL);
+        return args_complain("format", "which directories?", NULL);
+    if (layout_parse_size(home_text, &home) < 0)
+        return args_complain("format", "not a disk's number", home_text);
     if (home >= request.n)
-        return usage_error("there is no such disk to be the home disk: they count from 0", NULL);
-    if (strlen(request.pool) >= STAMP_MAX_POOL)
-        return usage_error("the pool's name is too long", request.pool);
+        return args_complain("format", "there is no such disk to be the home disk: they count from 0", NULL);
+    for (uint32_t i = 0; i < request.n; i++)
+        if (pool[i] != NULL && !is_pool_name(pool[i]))
+            return args_complain("format", "a pool's name has letters, digits, '_', '-' and '.', 63 at most", pool[i]);
     request.home = (uint32_t) home;
     return format(&request);
 }

@@ -73,6 +73,12 @@ void json_real(struct json *json, const char *name, double value)
     fprintf(json->out, "%.4f", value);
 }
 
+void json_seconds(struct json *json, const char *name, double value)
+{
+    put_name(json, name);
+    fprintf(json->out, "%.9f", value);
+}
+
 void json_bool(struct json *json, const char *name, bool value)
 {
     put_name(json, name);

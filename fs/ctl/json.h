@@ -20,6 +20,7 @@ void json_open(struct json *json, const char *name, char bracket); /* '{' or '['
 void json_close(struct json *json, char bracket);                  /* '}' or ']' */
 void json_u64(struct json *json, const char *name, uint64_t value);
 void json_real(struct json *json, const char *name, double value);
+void json_seconds(struct json *json, const char *name, double value); /* to the nanosecond */
 void json_bool(struct json *json, const char *name, bool value);
 void json_string(struct json *json, const char *name, const char *value); /* NULL: null */
 

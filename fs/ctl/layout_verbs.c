@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fallsctl layout VERB: layouts without a mount. */
+/* fallsctl layout VERB: layouts without a mount; those of a mount are elsewhere. */
 #include "fs/ctl/answer.h"
 #include "fs/ctl/picture.h"
 #include "layout/map.h"
@@ -28,7 +28,7 @@ struct verb {
 
 static enum ctl_status usage_error(const char *verb, const char *why, const char *word)
 {
-    fprintf(stderr, "fallsctl layout %s: %s%s%s; see 'fallsctl layout %s --help'\n", verb, why,
+    fprintf(stderr, "fallsctl layout %s: %s%s%s (see 'fallsctl layout %s --help')\n", verb, why,
             word != NULL ? ": " : "", word != NULL ? word : "", verb);
     return CTL_USAGE;
 }
@@ -485,6 +485,17 @@ static const struct verb verbs[] = {
       "  fallsctl layout show '{(0,7,16,2,{(0,1,4,2)});(2,7,16,2,{(0,1,4,2)});(8,15,16,2)}'\n" },
 };
 
+/* Those that ask a mount. */
+static const struct {
+    const char *name;
+    enum ctl_status (*run)(int argc, char **argv);
+    const char *usage;
+} mount_verbs[] = {
+    { "set", ctl_layout_set, "set LAYOUT-OPTIONS PATH..." },
+    { "get", ctl_layout_get, "get PATH..." },
+    { "unset", ctl_layout_unset, "unset DIRECTORY..." },
+};
+
 static const char options_help[] = "\noptions: --json      machine-readable output\n"
                                    "         --disks N   how many disks a layout such as stripe(1M) is spread over\n";
 
@@ -493,6 +504,9 @@ static void print_verbs(FILE *out)
     fputs("usage:\n", out);
     for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
         fprintf(out, "  fallsctl layout %s [--json]\n", verbs[i].usage);
+    fputs("of files and directories in a mount:\n", out);
+    for (size_t i = 0; i < ARRAY_SIZE(mount_verbs); i++)
+        fprintf(out, "  fallsctl layout %s [--json]\n", mount_verbs[i].usage);
     fputs("\n'fallsctl layout VERB --help' explains a verb, with examples.\n", out);
 }
 
@@ -554,6 +568,9 @@ enum ctl_status ctl_layout(int argc, char **argv)
     for (size_t i = 0; argc > 0 && i < ARRAY_SIZE(verbs); i++)
         if (strcmp(argv[0], verbs[i].name) == 0)
             return run_verb(&verbs[i], argc - 1, argv + 1);
+    for (size_t i = 0; argc > 0 && i < ARRAY_SIZE(mount_verbs); i++)
+        if (strcmp(argv[0], mount_verbs[i].name) == 0)
+            return mount_verbs[i].run(argc - 1, argv + 1);
     if (argc > 0)
         fprintf(stderr, "fallsctl layout: unknown verb '%s'\n", argv[0]);
     print_verbs(stderr);

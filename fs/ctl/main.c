@@ -1,35 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ctl/ctl.h"
+#include "fs/ctl/inquiry.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-static const char help[] = "fallsctl: looks at and makes fallsfs volumes, shapes layouts\n"
-                           "\n"
-                           "usage: fallsctl VERB ... [--json]\n"
-                           "       fallsctl VERB --help\n"
-                           "       fallsctl --help | --version\n"
-                           "\n"
-                           "  format    makes a volume of empty directories\n"
-                           "  status    how a volume is, and what needs somebody's attention\n"
-                           "  df        how much room there is, how much of it one new file can take\n"
-                           "  map       which subfiles on which disks have the bytes of a file\n"
-                           "  extract   copies files out of a volume without mounting it\n"
-                           "  layout    check, map, unmap, runs, intersect, match, show: layouts alone\n"
-                           "\n"
-                           "examples:\n"
-                           "  fallsctl format /mnt/d0 /mnt/d1 /mnt/d2\n"
-                           "  fallsctl status /fast\n"
-                           "  fallsctl layout show 'stripe(64K,4)'\n"
-                           "\n"
-                           "exit status: 0 fine, 1 error, 2 wrong usage, 3 some of it failed\n";
+static const char help[] =
+    "fallsctl: looks at and makes fallsfs volumes, shapes layouts\n"
+    "\n"
+    "usage: fallsctl VERB ... [--json]\n"
+    "       fallsctl VERB --help\n"
+    "       fallsctl --help | --version\n"
+    "\n"
+    "  format    makes a volume of empty directories\n"
+    "  status    how a volume is, and what needs somebody's attention\n"
+    "  df        how much room there is, how much of it one new file can take\n"
+    "  map       which subfiles on which disks have the bytes of a file\n"
+    "  extract   copies files out of a volume without mounting it\n"
+    "  groups    which groups of processes wait for whom\n"
+    "  bench     how fast processes get sections of arrays, alone and together\n"
+    "  layout    set, get, unset: of files and directories; check, map, unmap, runs, intersect,\n"
+    "            match, show: layouts alone\n"
+    "  create    makes empty files with a layout\n"
+    "  find      files by their layouts, by disks, by how well they fit\n"
+    "  where     on which disk single bytes and elements of arrays lie\n"
+    "  explain   what reading a part of a file takes, and which layout would be best\n"
+    "  migrate   gives files that have bytes another layout, while they are in use\n"
+    "  jobs      how far that is; pause, resume, cancel, wait\n"
+    "\n"
+    "examples:\n"
+    "  fallsctl format /mnt/d0 /mnt/d1 /mnt/d2\n"
+    "  fallsctl status /fast\n"
+    "  fallsctl layout set -S 4M /fast/runs\n"
+    "\n"
+    "exit status: 0 fine, 1 error, 2 wrong usage, 3 some of it failed\n";
 
 static const struct {
     const char *name;
     enum ctl_status (*run)(int argc, char **argv);
 } verbs[] = {
-    { "df", ctl_df },         { "extract", ctl_extract }, { "format", ctl_format },
-    { "layout", ctl_layout }, { "map", ctl_map },         { "status", ctl_status },
+    { "bench", ctl_bench },     { "create", ctl_create }, { "explain", ctl_explain }, { "find", ctl_find },
+    { "where", ctl_where },     { "df", ctl_df },         { "extract", ctl_extract }, { "format", ctl_format },
+    { "groups", ctl_groups },   { "jobs", ctl_jobs },     { "layout", ctl_layout },   { "map", ctl_map },
+    { "migrate", ctl_migrate }, { "status", ctl_status },
 };
 
 static enum ctl_status run(int argc, char **argv)
@@ -59,7 +73,9 @@ int main(int argc, char **argv)
 
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "fallsctl: cannot write the output: %s\n", strerror(errno));
-        return CTL_ERROR;
+        status = CTL_ERROR;
     }
+    if (inquiry_was_given_up())
+        _exit((int) status); /* what runs at exit could wait for such a thread */
     return (int) status;
 }

@@ -3,6 +3,7 @@
 #include "fs/core/layouts.h"
 #include "fs/ctl/answer.h"
 #include "fs/ctl/args.h"
+#include "fs/ctl/attrs.h"
 #include "fs/ctl/table.h"
 #include "fs/ctl/view.h"
 
@@ -23,8 +24,8 @@ static const char help[] =
     "  missing   not there, and it must be: bytes are lost\n"
     "  offline   on a disk that is missing\n"
     "\n"
-    "The record, which says what must be there, lags behind while a file is being written. It takes who may look at the\n"
-    "disks: who mounted the volume, or root.\n"
+    "The record, which says what must be there, lags behind while a file is being written. Whether it is there can tell\n"
+    "who may look at the disks: who mounted the volume, and root. Others read what the mount says.\n"
     "\n"
     "  -b        sizes in bytes; else in powers of 1024\n"
     "  --json    machine-readable output; size is the file's, recorded_size what its record says\n"
@@ -235,9 +236,10 @@ static void json_target(struct request *request, const struct target *target)
     json_close(json, '}');
 }
 
+static const char *const table_head[] = { "ELEMENT", "DISK", "STATE", "LENGTH", "OBJECT" };
+
 static void print_target(const struct request *request, const struct target *target)
 {
-    static const char *const head[] = { "ELEMENT", "DISK", "STATE", "LENGTH", "OBJECT" };
     cleanup(table_done) struct table table;
     char text[SIZE_TEXT];
 
@@ -246,8 +248,8 @@ static void print_target(const struct request *request, const struct target *tar
     printf("%s\n%s\ngeneration %" PRIu64 "  rotate %u  size %s\n", target->name, target->layout->layout->text,
            target->record.gen, target->record.rotate, size_text(target->size, request->raw, text));
     table_init(&table, "rllrl");
-    for (size_t i = 0; i < ARRAY_SIZE(head); i++)
-        table_add(&table, head[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(table_head); i++)
+        table_add(&table, table_head[i]);
     for (uint32_t slot = 0; slot < file_layout_slots(target->layout); slot++) {
         cleanup(freep) char *path = NULL;
         struct piece piece;
@@ -262,6 +264,82 @@ static void print_target(const struct request *request, const struct target *tar
         table_add(&table, path != NULL ? path : "");
     }
     (void) table_print(&table, stdout);
+}
+
+/* -- what the mount tells, to who may not look at the disks -- */
+
+/* "element=0 length=4096 state=present disk=d1 object=/mnt/d1/..." into words; the last may have blanks. */
+static bool read_line(char *line, char *field[static 5])
+{
+    static const char *const name[] = { "element=", "length=", "state=", "disk=", "object=" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(name); i++) {
+        if (line == NULL || strncmp(line, name[i], strlen(name[i])) != 0)
+            return false;
+        field[i] = line + strlen(name[i]);
+        line = field[i];
+        if (i + 1 < ARRAY_SIZE(name))
+            (void) strsep(&line, " ");
+    }
+    return true;
+}
+
+static void json_line(struct json *json, char *const field[static 5])
+{
+    json_open(json, NULL, '{');
+    if (*field[0] == 'h')
+        json_string(json, "element", "h");
+    else
+        json_u64(json, "element", strtoull(field[0], NULL, 10));
+    json_string(json, "disk", field[3]);
+    json_string(json, "object", field[4]);
+    json_u64(json, "length", strtoull(field[1], NULL, 10));
+    json_string(json, "state", field[2]);
+    json_close(json, '}');
+}
+
+/* What should be there, as the daemon knows it: nobody looks whether it is. */
+static bool tell_as_mount(struct request *request, const char *name)
+{
+    cleanup(freep) char *map = NULL, *layout = NULL;
+    cleanup(table_done) struct table table = { 0 };
+    char *rest, *line, *field[5], text[SIZE_TEXT];
+
+    if (attrs_get(name, "map", &map) < 0 || attrs_get(name, "layout", &layout) < 0)
+        return false;
+    table_init(&table, "rllrl");
+    if (request->as_json) {
+        json_open(&request->json, NULL, '{');
+        json_string(&request->json, "file", name);
+        json_string(&request->json, "layout", layout);
+        json_open(&request->json, "subfiles", '[');
+    } else {
+        printf("%s%s\n%s\nas its mount says; nobody has looked at the disks\n", request->done > 0 ? "\n" : "", name,
+               layout);
+        for (size_t i = 0; i < ARRAY_SIZE(table_head); i++)
+            table_add(&table, table_head[i]);
+    }
+    for (rest = map; (line = strsep(&rest, "\n")) != NULL;) {
+        if (!read_line(line, field))
+            continue;
+        if (request->as_json) {
+            json_line(&request->json, field);
+            continue;
+        }
+        table_add(&table, field[0]);
+        table_add(&table, field[3]);
+        table_add(&table, field[2]);
+        table_add(&table, size_text(strtoull(field[1], NULL, 10), request->raw, text));
+        table_add(&table, field[4]);
+    }
+    if (request->as_json) {
+        json_close(&request->json, ']');
+        json_close(&request->json, '}');
+    } else {
+        (void) table_print(&table, stdout);
+    }
+    request->done++;
+    return true;
 }
 
 /* -- one file after another -- */
@@ -293,6 +371,8 @@ static int map_one(struct request *request, const struct mounts *mounts, const c
         return fail(request, name, "%s",
                     real == NULL ? strerror(ENOENT) : "lies in no mounted fallsfs; 'fallsctl status' lists those");
     r = use_volume(request, mounts, place);
+    if (r < 0 && tell_as_mount(request, name))
+        return 0;
     if (r < 0)
         return fail(request, name, "the disks of %s cannot be read: %s", place->target,
                     request->view.n_actions > 0 ? request->view.action[0] : request->view.error.why);

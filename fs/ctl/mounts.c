@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ctl/mounts.h"
 
+#include "fs/core/disk_list.h"
+
 #include <libmount/libmount.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,30 +25,31 @@ void mounts_done(struct mounts *mounts)
     *mounts = (struct mounts){ 0 };
 }
 
-/* Disks are absolute paths with colons between them: a colon in front of a slash ends one. */
-static const char *end_of_disk(const char *at)
+/* Takes the path. */
+static int add_disk(struct mount_place *place, char **path)
 {
-    const char *end = strstr(at, ":/");
+    char **disk = realloc(place->disk, (place->n_disks + 1) * sizeof *disk);
 
-    return end != NULL ? end : at + strlen(at);
+    if (disk == NULL)
+        return -ENOMEM;
+    place->disk = disk;
+    disk[place->n_disks++] = steal(*path);
+    return 0;
 }
 
 static int read_disks(const char *source, struct mount_place *place)
 {
-    for (const char *at = source; *at != 0;) {
-        const char *end = end_of_disk(at);
-        char **disk = realloc(place->disk, (place->n_disks + 1) * sizeof(char *));
+    for (;;) {
+        cleanup(freep) char *path = NULL;
+        int r = disk_list_next(&source, &path);
 
-        if (disk == NULL)
+        if (r <= 0)
+            return r;
+        if (strcmp(path, DISK_LIST_MORE) == 0)
+            place->has_more = true;
+        else if (add_disk(place, &path) < 0)
             return -ENOMEM;
-        place->disk = disk;
-        disk[place->n_disks] = strndup(at, (size_t) (end - at));
-        if (disk[place->n_disks] == NULL)
-            return -ENOMEM;
-        place->n_disks++;
-        at = end + (*end == ':');
     }
-    return 0;
 }
 
 static int read_place(struct mounts *mounts, struct libmnt_fs *fs)
@@ -134,11 +137,11 @@ const struct mount_place *mounts_at(const struct mounts *mounts, const char *pat
     return place != NULL && *below == 0 ? place : NULL;
 }
 
-const char *mounts_fs_type(const struct mounts *mounts, const char *path)
+/* The file system that an absolute path lies on. */
+static struct libmnt_fs *fs_of(const struct mounts *mounts, const char *path)
 {
     struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
-    const char *type = "?";
-    struct libmnt_fs *fs;
+    struct libmnt_fs *fs, *best = NULL;
     size_t longest = 0;
 
     while (iter != NULL && mnt_table_next_fs(mounts->table, iter, &fs) == 0) {
@@ -146,12 +149,28 @@ const char *mounts_fs_type(const struct mounts *mounts, const char *path)
         size_t len = target != NULL ? covers(target, path) : 0;
 
         if (len >= MAX(longest, 1) && mnt_fs_get_fstype(fs) != NULL) {
-            type = mnt_fs_get_fstype(fs);
+            best = fs;
             longest = len;
         }
     }
     mnt_free_iter(iter);
-    return type;
+    return best;
+}
+
+const char *mounts_fs_type(const struct mounts *mounts, const char *path)
+{
+    struct libmnt_fs *fs = fs_of(mounts, path);
+
+    return fs != NULL ? mnt_fs_get_fstype(fs) : "?";
+}
+
+bool mounts_fs_has_failed(const struct mounts *mounts, const char *path)
+{
+    struct libmnt_fs *fs = fs_of(mounts, path);
+    const char *options = fs != NULL ? mnt_fs_get_fs_options(fs) : NULL;
+
+    return options != NULL && (mnt_optstr_get_option(options, "emergency_ro", NULL, NULL) == 0 ||
+                               mnt_optstr_get_option(options, "shutdown", NULL, NULL) == 0);
 }
 
 /* path/word, or what is above path for "..". */

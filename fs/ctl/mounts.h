@@ -13,6 +13,7 @@ struct mount_place {
     bool read_only;
     uint32_t n_disks;
     char **disk;
+    bool has_more; /* disks that the kernel had no room to list */
 };
 
 struct mounts {
@@ -32,6 +33,9 @@ const struct mount_place *mounts_around(const struct mounts *mounts, const char 
 
 /* The type of the file system that an absolute path lies on; "?" when that cannot be told. */
 const char *mounts_fs_type(const struct mounts *mounts, const char *path);
+
+/* It takes no more writes since it has found an error, though it does not count as read-only. */
+bool mounts_fs_has_failed(const struct mounts *mounts, const char *path);
 
 /* Absolute, without symlinks, as long as that does not lead into one of these mounts; from there on as it is spelled.
  */

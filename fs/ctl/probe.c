@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ctl/probe.h"
 
+#include "fs/ctl/inquiry.h"
+
 #include <fcntl.h>
-#include <pthread.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#define PATIENCE   5         /* seconds */
 #define FULL_BELOW (1 << 20) /* bytes for the volume's user */
 
-/* One question. Who asked may have given up when the answer comes: then nobody frees this. */
 struct question {
     char *path;
     struct probe probe;
-    bool answered; /* lock */
+    struct inquiry *inquiry;
 };
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t answer = PTHREAD_COND_INITIALIZER;
 
 void probe_done(struct probe *probe)
 {
@@ -86,35 +81,23 @@ static void ask(const char *path, struct probe *probe)
         close(dir);
 }
 
-static void *run(void *arg)
+static void run(void *arg)
 {
     struct question *question = arg;
-    struct probe probe = { 0 };
 
-    ask(question->path, &probe);
-    pthread_mutex_lock(&lock);
-    question->probe = probe;
-    question->answered = true;
-    pthread_cond_broadcast(&answer);
-    pthread_mutex_unlock(&lock);
-    return NULL;
+    ask(question->path, &question->probe);
 }
 
 static struct question *put(const char *path)
 {
     struct question *question = calloc(1, sizeof *question);
-    pthread_attr_t attr;
-    pthread_t thread;
-    int r;
 
     if (question == NULL)
         return NULL;
     question->path = strdup(path);
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    r = question->path != NULL ? pthread_create(&thread, &attr, run, question) : -1;
-    pthread_attr_destroy(&attr);
-    if (r != 0) {
+    if (question->path != NULL)
+        question->inquiry = inquiry_put(run, question);
+    if (question->inquiry == NULL) {
         free(question->path);
         free(question);
         return NULL;
@@ -124,19 +107,13 @@ static struct question *put(const char *path)
 
 static void await(struct question *question, const struct timespec *until, struct probe *ret_probe)
 {
-    int r = 0;
-
-    pthread_mutex_lock(&lock);
-    while (!question->answered && r == 0)
-        r = pthread_cond_timedwait(&answer, &lock, until);
-    if (question->answered) {
+    if (inquiry_await(question->inquiry, until)) {
         *ret_probe = question->probe;
         free(question->path);
         free(question);
     } else {
         *ret_probe = (struct probe){ .state = PROBE_SILENT, .error = -ETIMEDOUT };
     }
-    pthread_mutex_unlock(&lock);
 }
 
 int probe_all(char *const path[], uint32_t n, struct probe ret_probe[])
@@ -149,8 +126,7 @@ int probe_all(char *const path[], uint32_t n, struct probe ret_probe[])
         return -ENOMEM;
     for (uint32_t i = 0; i < n; i++)
         question[i] = put(path[i]);
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += PATIENCE;
+    until = inquiry_patience();
     for (uint32_t i = 0; i < n; i++) {
         ret_probe[i] = (struct probe){ .state = PROBE_MISSING, .error = -ENOMEM };
         if (question[i] != NULL)

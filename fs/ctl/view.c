@@ -8,20 +8,28 @@
 #include <stdio.h>
 #include <string.h>
 
+static void forget_probes(struct view *view)
+{
+    for (uint32_t i = 0; i < view->n; i++) {
+        probe_done(&view->probe[i]);
+        free(view->path[i]);
+    }
+    free(view->path);
+    free(view->probe);
+    view->path = NULL;
+    view->probe = NULL;
+    view->n = 0;
+}
+
 void view_done(struct view *view)
 {
     for (uint32_t i = 0; view->disk != NULL && i < view->stamp->n_disks; i++)
         free(view->disk[i].fs_type);
     free(view->disk);
-    for (uint32_t i = 0; i < view->n; i++) {
-        probe_done(&view->probe[i]);
-        free(view->path[i]);
-    }
+    forget_probes(view);
     for (size_t i = 0; i < view->n_actions; i++)
         free(view->action[i]);
     free(view->action);
-    free(view->path);
-    free(view->probe);
     volume_free(view->volume);
     *view = (struct view){ 0 };
 }
@@ -114,8 +122,8 @@ static void advise_on_disk(struct view *view, uint32_t index)
                index);
     else if (disk->probe->state == PROBE_READ_ONLY && (view->place == NULL || !view->place->read_only))
         advise(view,
-               "disk d%" PRIu32 " is mounted read-only: look for errors with dmesg, then mount -o remount,rw what "
-               "holds %s",
+               "disk d%" PRIu32 " is read-only: dmesg says why if nobody wanted that. Unmount the volume, then mount "
+               "what holds %s for writing, repaired if it had errors",
                index, disk->path);
 }
 
@@ -166,9 +174,31 @@ static int resolve(struct view *view, const struct mounts *mounts, char *const p
 
 static void find_stamp(struct view *view)
 {
+    view->stamp = NULL;
     for (uint32_t i = 0; i < view->n; i++)
         if (probe_answered(&view->probe[i]) && (view->stamp == NULL || view->probe[i].stamp.epoch > view->stamp->epoch))
             view->stamp = &view->probe[i].stamp;
+}
+
+/* Where the kernel had no room to list all disks of a mount, the stamps know the others. */
+static int resolve_listed(struct view *view, const struct mounts *mounts)
+{
+    uint32_t n = view->stamp->n_disks;
+    char **path = calloc(n, sizeof *path);
+    int r = path == NULL ? -ENOMEM : 0;
+
+    for (uint32_t i = 0; r == 0 && i < n; i++)
+        if ((path[i] = strdup(view->stamp->disk[i].path)) == NULL)
+            r = -ENOMEM;
+    if (r == 0) {
+        forget_probes(view);
+        r = resolve(view, mounts, path, n);
+        find_stamp(view);
+    }
+    for (uint32_t i = 0; path != NULL && i < n; i++)
+        free(path[i]);
+    free(path);
+    return r;
 }
 
 /* One that gives no answer is known by the place where it was last. */
@@ -188,7 +218,7 @@ static int place_disks(struct view *view, const struct mounts *mounts)
     for (uint32_t i = 0; i < view->stamp->n_disks; i++)
         view->disk[i].path = view->stamp->disk[i].path;
     for (uint32_t i = 0; i < view->n; i++) {
-        const struct probe *probe = &view->probe[i];
+        struct probe *probe = &view->probe[i];
         struct view_disk *disk;
 
         if (!probe_answered(probe) || memcmp(probe->stamp.volume, view->stamp->volume, DISK_UUID_SIZE) != 0 ||
@@ -197,6 +227,8 @@ static int place_disks(struct view *view, const struct mounts *mounts)
         disk = &view->disk[probe->stamp.index];
         disk->path = view->path[i];
         disk->probe = probe;
+        if (mounts_fs_has_failed(mounts, view->path[i]))
+            probe->state = PROBE_READ_ONLY;
         if (disk->fs_type == NULL)
             disk->fs_type = strdup(mounts_fs_type(mounts, view->path[i]));
         if (disk->fs_type == NULL)
@@ -289,7 +321,9 @@ int view_init(struct view *view, const struct mounts *mounts, const struct mount
     if (r < 0)
         return r;
     find_stamp(view);
-    if (view->stamp != NULL)
+    if (view->stamp != NULL && place != NULL && place->has_more)
+        r = resolve_listed(view, mounts);
+    if (r == 0 && view->stamp != NULL)
         r = place_disks(view, mounts);
     if (r < 0)
         return r;

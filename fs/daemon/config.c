@@ -298,8 +298,55 @@ static int read_disks(const struct reader *reader, const config_setting_t *list)
     return r;
 }
 
+static const char *text_of(const config_setting_t *group, const char *name)
+{
+    const config_setting_t *setting = config_setting_get_member(group, name);
+
+    return setting != NULL ? config_setting_get_string(setting) : NULL;
+}
+
+static int check_is_text(const struct reader *reader, const config_setting_t *setting)
+{
+    (void) reader, (void) setting; /* its type is checked; both are read together */
+    return 0;
+}
+
+static const struct key rule_keys[] = {
+    { "match", CONFIG_TYPE_STRING, .read = check_is_text },
+    { "layout", CONFIG_TYPE_STRING, .read = check_is_text },
+    { .name = NULL },
+};
+
+static int read_rule(const struct reader *reader, const config_setting_t *group)
+{
+    struct options_error why;
+    int r = config_setting_is_group(group) ? read_keys(reader, group, rule_keys)
+                                           : fail(reader, group,
+                                                  "rules: expected groups { match = \"*.npy\"; layout = "
+                                                  "\"stripe(4M) disp 128\"; }");
+
+    if (r < 0)
+        return r;
+    if (text_of(group, "match") == NULL || text_of(group, "layout") == NULL)
+        return fail(reader, group, "rules: this one has no %s", text_of(group, "match") == NULL ? "match" : "layout");
+    r = options_add_rule(reader->options, text_of(group, "match"), text_of(group, "layout"), &why);
+    return r == -EINVAL ? fail(reader, group, "rules: %s: %s", text_of(group, "match"), why.why) : r;
+}
+
+static int read_rules(const struct reader *reader, const config_setting_t *list)
+{
+    int n = config_setting_length(list), r = 0;
+
+    for (int i = 0; r == 0 && i < n; i++)
+        r = read_rule(reader, config_setting_get_elem(list, (unsigned) i));
+    return r;
+}
+
 static const struct key layout_keys[] = {
     { "default", CONFIG_TYPE_STRING, .option = "layout" },
+    { "allow", CONFIG_TYPE_STRING, .option = "layout_allow" },
+    { "gid", CONFIG_TYPE_INT, .option = "layout_gid" },
+    { "rules", CONFIG_TYPE_LIST, .read = read_rules },
     { .name = NULL },
 };
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/daemon/handle.h"
 
+#include "fs/daemon/sections.h"
+
+#include <fcntl.h>
+
 struct slot {
     struct handle *handle;
     uint32_t generation;
@@ -41,19 +45,29 @@ void handle_ref(struct handle *handle)
     atomic_fetch_add(&handle->refs, 1);
 }
 
+/* Such a file may be mapped so that writing to memory is writing to it. A mapped view is another matter. */
+static bool reads_and_writes(const struct handle *handle)
+{
+    return handle->file != NULL && handle->file_view == NULL && (handle->flags & O_ACCMODE) == O_RDWR;
+}
+
 void handle_put(struct handle *handle)
 {
     if (atomic_fetch_sub(&handle->refs, 1) > 1)
         return;
+    sections_free(atomic_load(&handle->sections));
+    if (reads_and_writes(handle))
+        atomic_fetch_sub(&handle->inode->n_read_write, 1);
     if (handle->file != NULL)
         file_put(handle->fs, handle->file);
+    file_view_put(handle->file_view);
     disk_close(fs_home(handle->fs), &handle->dir_fd);
     pthread_mutex_destroy(&handle->dir_lock);
     inode_unref(handle->fs->inodes, handle->inode);
     free(handle);
 }
 
-struct handle *handle_new(struct fs *fs, struct inode *inode, struct file *file, int flags)
+struct handle *handle_new(struct fs *fs, struct inode *inode, struct file *file, struct file_view *file_view, int flags)
 {
     struct handle *handle = calloc(1, sizeof *handle);
 
@@ -63,6 +77,7 @@ struct handle *handle_new(struct fs *fs, struct inode *inode, struct file *file,
         return NULL;
     }
     handle->file = file;
+    handle->file_view = file_view != NULL ? file_view_ref(file_view) : NULL;
     handle->seen_errors = file != NULL ? file_errors(file) : 0;
     handle->fs = fs;
     handle->inode = inode;
@@ -71,6 +86,8 @@ struct handle *handle_new(struct fs *fs, struct inode *inode, struct file *file,
     atomic_init(&handle->refs, 1);
     pthread_mutex_init(&handle->dir_lock, NULL);
     inode_ref(fs->inodes, inode);
+    if (reads_and_writes(handle))
+        atomic_fetch_add(&inode->n_read_write, 1);
     return handle;
 }
 

@@ -3,17 +3,21 @@
 #ifndef FALLSFS_FS_DAEMON_HANDLE_H
 #define FALLSFS_FS_DAEMON_HANDLE_H
 
-#include "fs/core/file.h"
+#include "fs/core/file_view.h"
+
+struct sections;
 
 struct handle {
     struct fs *fs;
     atomic_uint refs; /* the kernel's, and those of requests at work */
     struct inode *inode;
-    struct file *file; /* NULL: a directory */
-    int flags;         /* of open */
+    struct file *file;           /* NULL: a directory */
+    int flags;                   /* of open */
+    struct file_view *file_view; /* offsets are this view's; NULL: the file's */
     atomic_uint seen_errors;
     pthread_mutex_t dir_lock; /* one reader of a directory at a time */
     int dir_fd;
+    _Atomic(struct sections *) sections; /* NULL: nobody has asked for any */
 };
 
 struct handles;
@@ -24,8 +28,9 @@ void handles_free(struct handles *handles);
 /* Takes the handle over, with its reference; its number is never 0. */
 int handles_add(struct handles *handles, struct handle *handle, uint64_t *ret_number);
 
-/* With one reference; takes the file over, which is NULL for a directory. NULL without memory. */
-struct handle *handle_new(struct fs *fs, struct inode *inode, struct file *file, int flags);
+/* With one reference; takes the file over, which is NULL for a directory; file_view as above. NULL without memory. */
+struct handle *handle_new(struct fs *fs, struct inode *inode, struct file *file, struct file_view *file_view,
+                          int flags);
 
 /* With a reference. A request may outlast the kernel's interest in it: a disk took too long. */
 struct handle *handles_get(struct handles *handles, uint64_t number);

@@ -102,6 +102,7 @@ static struct request *copy_of(const struct request *request)
     if (copy == NULL)
         return NULL;
     *copy = *request;
+    copy->again = true;
     if (request->data != NULL) {
         copy->data = malloc(request->size);
         if (copy->data == NULL) {
@@ -153,18 +154,24 @@ static void run_again(struct job *job)
     free_request(request);
 }
 
+static bool run_elsewhere(struct keeper *keeper, struct request *request)
+{
+    struct retry *retry = calloc(1, sizeof *retry);
+
+    if (retry == NULL)
+        return false;
+    *retry = (struct retry){ .job = { .run = run_again, .settles = true }, .keeper = keeper, .request = request };
+    workers_later(keeper->fs->workers, &retry->job);
+    return true;
+}
+
 /* Each gets another chance, unless its time is up or nobody waits for it any more. */
 static void look_at_parked(struct keeper *keeper, struct request *request, uint64_t now)
 {
-    struct retry *retry = calloc(1, sizeof *retry);
     int error = fuse_req_interrupted(request->req) ? -EINTR : now > request->deadline ? -EIO : 0;
 
-    if (error == 0 && retry != NULL) {
-        *retry = (struct retry){ .job = { .run = run_again }, .keeper = keeper, .request = request };
-        workers_later(keeper->fs->workers, &retry->job);
+    if (error == 0 && run_elsewhere(keeper, request))
         return;
-    }
-    free(retry);
     request->answer(request, error != 0 ? error : -ENOMEM);
     free_request(request);
 }
@@ -177,9 +184,9 @@ void keeper_run(struct keeper *keeper, struct request *request)
     request->deadline = keeper->timeout > 0 ? watch_now() + keeper->timeout : UINT64_MAX;
     result = request->act(request);
     if (keeper_may_reply()) {
-        if (result == -ETIMEDOUT) {
+        if (result == -ETIMEDOUT || result == REQUEST_ELSEWHERE) {
             copy = copy_of(request);
-            if (copy != NULL && park(keeper, copy)) {
+            if (copy != NULL && (result == -ETIMEDOUT ? park(keeper, copy) : run_elsewhere(keeper, copy))) {
                 handle_put(request->handle);
                 return;
             }

@@ -14,6 +14,9 @@
 #define FUSE_USE_VERSION 312
 #include <fuse_lowlevel.h>
 
+/* What act returns when another thread had better do it: not one that serves the kernel. */
+#define REQUEST_ELSEWHERE (-EINPROGRESS)
+
 /* A request that can be parked: all it takes to run it. */
 struct request {
     fuse_req_t req;
@@ -27,6 +30,7 @@ struct request {
     struct cred cred;
     void *data; /* to be written; parked requests have a copy of their own */
     uint64_t deadline;
+    bool again; /* on a worker's thread, not on one that serves the kernel */
     struct request *next;
 };
 

@@ -1,22 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /* fallsfs: options → volume → mount → loop → exit status. */
+#include "fs/core/disk_list.h"
+#include "fs/core/jobs.h"
+#include "fs/daemon/closing.h"
+#include "fs/daemon/collect.h"
 #include "fs/daemon/disks.h"
 #include "fs/daemon/kernel_io.h"
 #include "fs/daemon/log.h"
 #include "fs/daemon/mount.h"
 #include "fs/daemon/mountpoint.h"
 #include "fs/daemon/options.h"
+#include "fs/daemon/reasons.h"
+#include "fs/daemon/sections.h"
+#include "fs/daemon/view_nodes.h"
+#include "fs/daemon/warden.h"
+#include "ioctl/guard.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DEFAULT_LAYOUT "stripe(1M)"
-#define MAX_SOURCE     1000
+#define MAX_SOURCE     1000    /* bytes of disks in the mount's source, which has room for PATH_MAX */
 #define MAX_THREADS    1024    /* that serve the kernel: started when all others are busy, as when disks stall */
 #define FOR_EVER       86400.0 /* seconds the kernel may keep what it was told */
+#define LARGE_MEMORY   (256 << 10)
 
 /* -- the volume -- */
 
@@ -43,6 +55,8 @@ static int open_fs(struct options *options, struct fs **ret_fs, struct volume_er
     if (r < 0)
         return r;
     fs_options = (struct fs_options){ .layout = options->layout != NULL ? options->layout : DEFAULT_LAYOUT,
+                                      .rule = options->rule,
+                                      .n_rules = options->n_rules,
                                       .max_fds = MIN(raise_limits() / 2, 16384),
                                       .n_threads = 16 * volume->n_disks + 8 };
     return fs_new(volume, &fs_options, ret_fs, error);
@@ -77,35 +91,29 @@ static struct fuse_lowlevel_ops all_ops(void)
     ops_add_attr(&ops);
     ops_add_data(&ops);
     ops_add_dir(&ops);
+    ops_add_ioctl(&ops);
+    ops_add_views(&ops);
     return ops;
 }
 
-static void print_disk(FILE *out, const char *path, bool colon)
+/* A value as libfuse reads it. */
+static void print_value(FILE *out, const char *value)
 {
-    if (colon)
-        fputc(':', out);
-    for (; *path != 0; path++)
-        fprintf(out, *path == ',' || *path == '\\' ? "\\%c" : "%c", *path);
+    for (; *value != 0; value++)
+        fprintf(out, *value == ',' || *value == '\\' ? "\\%c" : "%c", *value);
 }
 
 /* The words libfuse reads: who we are, what the kernel shall check, what the user said. */
 static int fuse_words(const struct options *options, struct fuse_args *args)
 {
-    cleanup(freep) char *words = NULL;
+    cleanup(freep) char *source = disk_list_print(options->disk, options->n_disks, MAX_SOURCE), *words = NULL;
     size_t len;
-    FILE *out = open_memstream(&words, &len);
+    FILE *out = source != NULL ? open_memstream(&words, &len) : NULL;
 
     if (out == NULL)
         return -ENOMEM;
     fputs("default_permissions,subtype=fallsfs,fsname=", out);
-    for (uint32_t i = 0; i < options->n_disks; i++) {
-        /* A mount's source has room for PATH_MAX bytes. */
-        if (i > 0 && ftell(out) + (long) strlen(options->disk[i]) > MAX_SOURCE) {
-            fputs(":...", out);
-            break;
-        }
-        print_disk(out, options->disk[i], i > 0);
-    }
+    print_value(out, source);
     if (geteuid() == 0)
         fputs(",allow_other", out);
     if (options->read_only)
@@ -137,8 +145,96 @@ static int loop(const struct options *options, struct fuse_session *session)
     return r;
 }
 
-static int serve_mount(const struct options *options, struct fuse_session *session, const struct mount *mount)
+/* -- collectives -- */
+
+static uint64_t now(void *ctx)
 {
+    struct timespec time;
+
+    (void) ctx;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t) time.tv_sec * 1000000000 + (uint64_t) time.tv_nsec;
+}
+
+static void start_round(void *ctx, struct round *round)
+{
+    const struct mount *mount = ctx;
+
+    collect_start(mount->collect, mount->groups, round);
+}
+
+static void drop_ask(void *ctx, struct ask *ask)
+{
+    (void) ctx;
+    collect_drop(ask);
+}
+
+static void group_failed(void *ctx, const char *why)
+{
+    (void) ctx;
+    log_warning("%s", why);
+}
+
+static void process_ended(void *ctx, uint64_t process)
+{
+    groups_process_gone(((const struct mount *) ctx)->groups, process);
+}
+
+static void tick(void *ctx)
+{
+    const struct mount *mount = ctx;
+
+    (void) groups_tick(mount->groups);
+    collect_retry(mount->collect);
+}
+
+static uint32_t serving_threads(const struct options *options)
+{
+    return options->single_thread ? 1 : options->threads != 0 ? options->threads : MAX_THREADS;
+}
+
+static int collectives_new(const struct options *options, struct mount *mount)
+{
+    static const struct groups_ops groups_ops = { now, start_round, drop_ask, group_failed };
+    static const struct processes_ops processes_ops = { process_ended, tick };
+    struct groups_limits limits = groups_usual_limits;
+    uint32_t serving = serving_threads(options);
+    int r = guard_init();
+
+    limits.patience = (uint64_t) options->timeout * 1000000000;
+    if (r == 0)
+        r = groups_new(&groups_ops, mount, &limits, &mount->groups);
+    if (r == 0)
+        r = collect_new(mount->fs, serving, &mount->collect);
+    if (r == 0)
+        r = buffers_new(&mount->buffers);
+    if (r == 0)
+        r = processes_new(&processes_ops, mount, &mount->processes);
+    return r;
+}
+
+/* Who still waits is answered, while that can be done. */
+static void collectives_end(struct mount *mount)
+{
+    processes_free(steal(mount->processes));
+    if (mount->collect != NULL)
+        collect_give_up(mount->collect);
+    groups_free(steal(mount->groups));
+    collect_free(steal(mount->collect));
+}
+
+/* -- serving -- */
+
+static void set_read_ahead(void *arg)
+{
+    const struct options *options = arg;
+
+    mountpoint_set_read_ahead(options->mountpoint, options->read_ahead);
+}
+
+static int serve_mount(const struct options *options, struct fuse_session *session, struct mount *mount)
+{
+    struct closing *closing = NULL;
     int r;
 
     if (fuse_set_signal_handlers(session) != 0)
@@ -148,17 +244,24 @@ static int serve_mount(const struct options *options, struct fuse_session *sessi
         log_error("cannot mount at %s, for the reason above; a wrong -o option may be one", options->mountpoint);
         return -EIO;
     }
-    kernel_io_use(session);
+    kernel_io_use(session, set_read_ahead, drop_const(options));
     r = fuse_daemonize(options->foreground);
     if (r == 0) {
         if (!options->foreground)
             log_to_system();
-        mountpoint_set_read_ahead(options->mountpoint, options->read_ahead);
+        r = warden_start(options->mountpoint, &mount->warden);
+    }
+    if (r == 0)
+        r = closing_start(session, mount->collect, options->timeout, &closing);
+    if (r == 0) {
         workers_start(mount->fs->workers);
         r = keeper_start(mount->keeper);
+        r = r == 0 ? processes_start(mount->processes) : r;
+        r = r == 0 ? jobs_start(mount->fs->jobs) : r;
     }
     if (r == 0)
         r = loop(options, session);
+    closing_end(closing);
     fuse_session_unmount(session);
     fuse_remove_signal_handlers(session);
     return MIN(r, 0);
@@ -166,9 +269,13 @@ static int serve_mount(const struct options *options, struct fuse_session *sessi
 
 static int mount_fs(const struct options *options, struct fs *fs)
 {
-    struct mount mount = {
-        .fs = fs, .timeout = FOR_EVER, .direct_io = options->direct_io, .max_read = options->max_read
-    };
+    struct mount mount = { .fs = fs,
+                           .timeout = FOR_EVER,
+                           .direct_io = options->direct_io,
+                           .max_waiting = serving_threads(options) / 4,
+                           .max_read = options->max_read,
+                           .layout_allow = options->layout_allow,
+                           .layout_gid = options->layout_gid };
     struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
     const struct fuse_lowlevel_ops ops = all_ops();
     struct fuse_session *session = NULL;
@@ -177,7 +284,13 @@ static int mount_fs(const struct options *options, struct fs *fs)
     the_mount = &mount;
 
     if (r == 0)
+        r = reasons_new(&mount.reasons);
+    if (r == 0)
+        r = nodes_new(fs, &mount.nodes);
+    if (r == 0)
         r = keeper_new(fs, options->timeout, &mount.keeper);
+    if (r == 0)
+        r = collectives_new(options, &mount);
     if (r == 0)
         r = fuse_words(options, &args);
     if (r == 0) {
@@ -187,11 +300,16 @@ static int mount_fs(const struct options *options, struct fs *fs)
         mount.session = session;
         r = session != NULL ? serve_mount(options, session, &mount) : -EINVAL;
     }
+    collectives_end(&mount);
+    warden_end(mount.warden);
     if (session != NULL)
         fuse_session_destroy(session);
     fuse_opt_free_args(&args);
     keeper_free(mount.keeper);
     handles_free(mount.handles);
+    nodes_free(mount.nodes);
+    reasons_free(mount.reasons);
+    buffers_free(mount.buffers);
     return r;
 }
 
@@ -237,6 +355,9 @@ int main(int argc, char **argv)
     int status, r;
 
     umask(0);
+    /* Threads come and go with buffers and windows of megabytes: what is freed goes back to the system, not into holes
+     * between what is small. */
+    (void) mallopt(M_MMAP_THRESHOLD, LARGE_MEMORY);
     r = options_parse(argc, argv, &options, &error);
     if (r < 0) {
         log_error("%s", error.why);

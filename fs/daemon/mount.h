@@ -8,6 +8,14 @@
 #include "fs/core/tree.h"
 #include "fs/daemon/handle.h"
 #include "fs/daemon/keeper.h"
+#include "fs/daemon/options.h"
+#include "ioctl/group.h"
+
+struct buffers;
+struct collect;
+struct nodes;
+struct processes;
+struct reasons;
 
 #define MAX_REQUEST (1 << 20) /* bytes of one read or write */
 
@@ -15,10 +23,20 @@ struct mount {
     struct fs *fs;
     struct handles *handles;
     struct keeper *keeper;
+    struct groups *groups;
+    struct collect *collect;
+    struct buffers *buffers;
+    struct processes *processes;
+    struct reasons *reasons;
+    struct nodes *nodes;
+    enum layout_allow layout_allow;
+    gid_t layout_gid;
     struct fuse_session *session;
-    double timeout;    /* seconds the kernel may believe what it was told: nobody else changes anything */
-    bool direct_io;    /* past the kernel's page cache */
-    uint32_t max_read; /* bytes of one read request; 0: the kernel's choice */
+    pid_t warden;
+    double timeout;       /* seconds the kernel may believe what it was told: nobody else changes anything */
+    bool direct_io;       /* past the kernel's page cache */
+    uint32_t max_waiting; /* threads of those that serve the kernel which may wait for it */
+    uint32_t max_read;    /* bytes of one read request; 0: the kernel's choice */
 };
 
 /* The only one of the process. A request can be gone before its operation is over, when it was answered for: nothing is
@@ -63,6 +81,14 @@ static inline void handle_putp(struct handle **handle)
 
 struct cred cred_of(fuse_req_t req);
 
+/* Before a file is changed. The kernel believes the old mode until it is told; attributes alone, so it waits for
+ * nobody. */
+int drop_privileges(const struct handle *handle, const struct cred *cred);
+
+/* What the kernel has of that part of a file is written back, as far as it was changed, and read anew when it is asked
+ * for. Called without locks: the kernel waits for whoever is at work on a page, and has us write. */
+void forget_cached(const struct handle *handle, uint64_t lo, uint64_t hi);
+
 /* Replies. r is 0 or -errno; with an error all are the same. An inode is handed over: its reference becomes the
  * kernel's, or is dropped. */
 void reply_status(fuse_req_t req, int r);
@@ -81,8 +107,11 @@ void reply_opened(fuse_req_t req, struct inode *inode, const struct fuse_file_in
 /* An entry as the kernel takes it. */
 struct fuse_entry_param entry_of(const struct inode *inode, const struct stat *st);
 
+/* The atime and mtime of a setattr, where it sets any: now, or given. */
+int set_times(struct inode *inode, const struct stat *attr, int to_set);
+
 /* A handle for a file, which it takes over. */
-int open_file(struct inode *inode, struct file *file, struct fuse_file_info *fi);
+int open_file(struct inode *inode, struct file *file, struct file_view *file_view, struct fuse_file_info *fi);
 
 /* Per thread, aligned, MAX_REQUEST long; NULL without memory. */
 void *request_buffer(void);
@@ -92,5 +121,9 @@ void ops_add_names(struct fuse_lowlevel_ops *ops);
 void ops_add_attr(struct fuse_lowlevel_ops *ops);
 void ops_add_data(struct fuse_lowlevel_ops *ops);
 void ops_add_dir(struct fuse_lowlevel_ops *ops);
+void ops_add_ioctl(struct fuse_lowlevel_ops *ops);
+
+/* After all others: takes what is asked about views from them, and from the root the name that leads there. */
+void ops_add_views(struct fuse_lowlevel_ops *ops);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <libmount/libmount.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -14,9 +13,8 @@
 
 #define FS_TYPE "fuse.fallsfs"
 
-/* The device number of the mount of ours on top of path; false when there is none. Looking at the mount itself would
- * ask its daemon, which may be gone, or not serve yet. */
-static bool find(const char *path, dev_t *ret_dev)
+/* Looking at the mount itself would ask its daemon, which may be gone, or not serve yet. */
+bool mountpoint_device(const char *path, dev_t *ret_dev)
 {
     struct libmnt_table *table = mnt_new_table_from_file("/proc/self/mountinfo");
     struct libmnt_fs *fs = table != NULL ? mnt_table_find_target(table, path, MNT_ITER_BACKWARD) : NULL;
@@ -59,7 +57,7 @@ static int clean(const char *path)
 {
     dev_t dev;
 
-    while (is_dead(path) && find(path, &dev)) {
+    while (is_dead(path) && mountpoint_device(path, &dev)) {
         int r = geteuid() == 0 ? (umount2(path, MNT_DETACH) < 0 ? -errno : 0) : run_fusermount(path);
 
         if (r < 0)
@@ -112,45 +110,51 @@ int mountpoint_resolve(char **path)
     return 0;
 }
 
-struct read_ahead {
-    char *path;
-    uint32_t bytes;
-};
-
-/* The kernel takes its own value when it hears the first answer, so ours comes after that. */
-static void *set_read_ahead(void *arg)
+/* Who serves a mount must not ask it anything: killed while it waits for itself, it could not even end. */
+void mountpoint_set_read_ahead(const char *path, uint32_t bytes)
 {
-    struct read_ahead *want = arg;
-    struct stat st;
     char file[64];
     FILE *out = NULL;
     dev_t dev;
 
-    if (stat(want->path, &st) == 0 && find(want->path, &dev)) {
+    if (mountpoint_device(path, &dev)) {
         snprintf(file, sizeof file, "/sys/class/bdi/%u:%u/read_ahead_kb", major(dev), minor(dev));
         out = fopen(file, "we");
     }
     if (out != NULL) {
-        fprintf(out, "%" PRIu32 "\n", want->bytes / 1024);
+        fprintf(out, "%" PRIu32 "\n", bytes / 1024);
         fclose(out);
     }
-    free(want->path);
-    free(want);
-    return NULL;
 }
 
-void mountpoint_set_read_ahead(const char *path, uint32_t bytes)
+/* By the kernel's list of connections, where that is mounted. */
+static bool abort_by_number(dev_t dev)
 {
-    struct read_ahead *want = calloc(1, sizeof *want);
-    pthread_t thread;
+    char file[64];
+    bool done;
+    int fd;
 
-    if (want == NULL)
+    snprintf(file, sizeof file, "/sys/fs/fuse/connections/%u/abort", minor(dev));
+    fd = open(file, O_WRONLY | O_CLOEXEC);
+    done = fd >= 0 && write(fd, "1", 1) == 1;
+    if (fd >= 0)
+        close(fd);
+    return done;
+}
+
+/* Forced, an unmount aborts first; as long as we hold on to the mount, it is all it does: programs must not write into
+ * the directory below. */
+void mountpoint_abort(const char *path, dev_t dev)
+{
+    dev_t now;
+    int fd;
+
+    if (abort_by_number(dev))
         return;
-    *want = (struct read_ahead){ .path = strdup(path), .bytes = bytes };
-    if (want->path != NULL && pthread_create(&thread, NULL, set_read_ahead, want) == 0) {
-        pthread_detach(thread);
+    fd = open(path, O_PATH | O_CLOEXEC); /* asks the daemon for nothing */
+    if (fd < 0)
         return;
-    }
-    free(want->path);
-    free(want);
+    if (mountpoint_device(path, &now) && now == dev)
+        (void) umount2(path, MNT_FORCE);
+    close(fd);
 }

@@ -5,13 +5,22 @@
 
 #include "layout/base.h"
 
+#include <sys/types.h>
+
 /* Makes the path absolute and free of links, after unmounting what a killed fallsfs left there: a mount of ours that
  * nobody serves. -EPERM when that cannot be unmounted, -ENOTDIR, -ENOENT and others when nothing can be mounted there.
  */
 int mountpoint_resolve(char **path);
 
-/* Lets the kernel read ahead so many bytes on the mount at path, as soon as the mount is served; without the right to
- * do so nothing happens. Starts a thread, so not before daemonizing. */
+/* Lets the kernel read ahead so many bytes on the mount at path; without the right to do so nothing happens. The kernel
+ * takes its own value when it hears the first answer, so ours comes after that. */
 void mountpoint_set_read_ahead(const char *path, uint32_t bytes);
+
+/* The device number of the mount of ours at path; false when there is none. The mount itself is not asked. */
+bool mountpoint_device(const char *path, dev_t *ret_dev);
+
+/* Ends the connection of the mount at path, if it still has that device number: all who wait for its daemon are told.
+ * The mount stays, dead. Without the right to do so nothing happens. */
+void mountpoint_abort(const char *path, dev_t dev);
 
 #endif

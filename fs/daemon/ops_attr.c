@@ -3,6 +3,7 @@
 #include "fs/daemon/mount.h"
 
 #include "fs/core/space.h"
+#include "fs/daemon/virtual.h"
 
 #include <string.h>
 
@@ -38,12 +39,20 @@ static struct timespec time_to_set(int to_set, int given, int now, struct timesp
     return (to_set & given) != 0 ? time : (struct timespec){ .tv_nsec = UTIME_OMIT };
 }
 
-static int set_attr(struct inode *inode, const struct stat *attr, int to_set, const struct cred *cred)
+int set_times(struct inode *inode, const struct stat *attr, int to_set)
 {
     struct timespec times[2] = {
         time_to_set(to_set, FUSE_SET_ATTR_ATIME, FUSE_SET_ATTR_ATIME_NOW, attr->st_atim),
         time_to_set(to_set, FUSE_SET_ATTR_MTIME, FUSE_SET_ATTR_MTIME_NOW, attr->st_mtim),
     };
+
+    if (times[0].tv_nsec == UTIME_OMIT && times[1].tv_nsec == UTIME_OMIT)
+        return 0;
+    return tree_set_times(the_mount->fs, inode, times);
+}
+
+static int set_attr(struct inode *inode, const struct stat *attr, int to_set, const struct cred *cred)
+{
     int r = 0;
 
     /* Nothing to set is chown to nobody new, which clears set-user-ID bits all the same. */
@@ -57,9 +66,7 @@ static int set_attr(struct inode *inode, const struct stat *attr, int to_set, co
     /* After the others, which may clear bits of it. */
     if (r == 0 && (to_set & FUSE_SET_ATTR_MODE) != 0)
         r = tree_chmod(the_mount->fs, inode, attr->st_mode);
-    if (r == 0 && (times[0].tv_nsec != UTIME_OMIT || times[1].tv_nsec != UTIME_OMIT))
-        r = tree_set_times(the_mount->fs, inode, times);
-    return r;
+    return r == 0 ? set_times(inode, attr, to_set) : r;
 }
 
 static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
@@ -82,10 +89,10 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 {
     serve(req);
 
+    cleanup(held_done) struct held held_ino = hold(ino);
     struct statvfs st;
-    int r = space_statfs(the_mount->fs, &st);
+    int r = space_statfs(the_mount->fs, held_ino.inode, &st);
 
-    (void) ino;
     reply_statfs(req, r, &st);
 }
 
@@ -103,17 +110,76 @@ static void reply_value(fuse_req_t req, ssize_t n, const char *value, size_t siz
         reply_bytes(req, value, (size_t) n);
 }
 
+/* Whether the caller is in the group that may give layouts, if it takes one. */
+static bool is_in_group(fuse_req_t req)
+{
+    cleanup(freep) gid_t *group = NULL;
+    int n = 0;
+
+    if (the_mount->layout_allow != ALLOW_GROUP || fuse_req_ctx(req)->gid == the_mount->layout_gid)
+        return true;
+    n = MAX(fuse_req_getgroups(req, 0, NULL), 0);
+    group = calloc((size_t) n + 1, sizeof *group);
+    if (group != NULL)
+        n = MIN(n, fuse_req_getgroups(req, n, group)); /* they may change in between */
+    for (int i = 0; group != NULL && i < n; i++)
+        if (group[i] == the_mount->layout_gid)
+            return true;
+    return false;
+}
+
+/* Who asks about an attribute that is ours, and about what; why has REASON_SIZE bytes. */
+static struct virtual_call virtual_call(fuse_req_t req, struct inode *inode, char *why)
+{
+    *why = 0;
+    return (struct virtual_call){
+        .fs = the_mount->fs,
+        .inode = inode,
+        .reasons = the_mount->reasons,
+        .cred = cred_of(req),
+        .allow = the_mount->layout_allow,
+        .why = why,
+    };
+}
+
+static void get_virtual(fuse_req_t req, struct inode *inode, const char *name, size_t size)
+{
+    cleanup(freep) char *value = NULL;
+    char why[REASON_SIZE];
+    struct virtual_call call = virtual_call(req, inode, why);
+    ssize_t n = virtual_get(&call, name, &value);
+
+    reply_value(req, size > 0 && n > (ssize_t) size ? -ERANGE : n, value, size);
+}
+
 static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
     serve(req);
 
     cleanup(held_done) struct held held_ino = hold(ino);
-    cleanup(freep) char *value = size > 0 ? malloc(MIN(size, MAX_VALUE)) : NULL;
+    cleanup(freep) char *value = NULL;
 
+    if (virtual_is(name)) {
+        get_virtual(req, held_ino.inode, name, size);
+        return;
+    }
+    value = size > 0 ? malloc(MIN(size, MAX_VALUE)) : NULL;
     if (size > 0 && value == NULL)
         reply_status(req, -ENOMEM);
     else
         reply_value(req, tree_get_xattr(the_mount->fs, held_ino.inode, name, value, MIN(size, MAX_VALUE)), value, size);
+}
+
+/* The home disk's names and ours. */
+static ssize_t list(fuse_req_t req, struct inode *inode, char *names, size_t size)
+{
+    char why[REASON_SIZE];
+    struct virtual_call call = virtual_call(req, inode, why);
+    ssize_t n = tree_list_xattr(the_mount->fs, inode, call.cred.uid == 0, names, MAX_VALUE);
+
+    if (n >= 0)
+        n = (ssize_t) virtual_list(&call, names, (size_t) n, MAX_VALUE);
+    return size > 0 && n > (ssize_t) size ? -ERANGE : n > MAX_VALUE ? -E2BIG : n;
 }
 
 static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
@@ -121,15 +187,12 @@ static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
     serve(req);
 
     cleanup(held_done) struct held held_ino = hold(ino);
-    cleanup(freep) char *list = size > 0 ? malloc(MIN(size, MAX_VALUE)) : NULL;
+    cleanup(freep) char *names = malloc(MAX_VALUE);
 
-    if (size > 0 && list == NULL)
+    if (names == NULL)
         reply_status(req, -ENOMEM);
     else
-        reply_value(
-            req,
-            tree_list_xattr(the_mount->fs, held_ino.inode, fuse_req_ctx(req)->uid == 0, list, MIN(size, MAX_VALUE)),
-            list, size);
+        reply_value(req, list(req, held_ino.inode, names, size), names, size);
 }
 
 static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags)
@@ -137,6 +200,14 @@ static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const 
     serve(req);
 
     cleanup(held_done) struct held held_ino = hold(ino);
+    char why[REASON_SIZE];
+    struct virtual_call call = virtual_call(req, held_ino.inode, why);
+
+    if (virtual_is(name)) {
+        call.in_group = is_in_group(req);
+        reply_status(req, virtual_set(&call, name, value, size, flags));
+        return;
+    }
     reply_status(req, tree_set_xattr(the_mount->fs, held_ino.inode, name, value, size, flags));
 }
 
@@ -145,6 +216,14 @@ static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
     serve(req);
 
     cleanup(held_done) struct held held_ino = hold(ino);
+    char why[REASON_SIZE];
+    struct virtual_call call = virtual_call(req, held_ino.inode, why);
+
+    if (virtual_is(name)) {
+        call.in_group = is_in_group(req);
+        reply_status(req, virtual_remove(&call, name));
+        return;
+    }
     reply_status(req, tree_remove_xattr(the_mount->fs, held_ino.inode, name));
 }
 

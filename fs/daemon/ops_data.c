@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Operations on open files. */
 #include "fs/daemon/mount.h"
+#include "fs/daemon/view_data.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -26,9 +27,9 @@ void *request_buffer(void)
     return buffer;
 }
 
-int open_file(struct inode *inode, struct file *file, struct fuse_file_info *fi)
+int open_file(struct inode *inode, struct file *file, struct file_view *file_view, struct fuse_file_info *fi)
 {
-    struct handle *handle = handle_new(the_mount->fs, inode, file, fi->flags);
+    struct handle *handle = handle_new(the_mount->fs, inode, file, file_view, fi->flags);
     int r;
 
     if (handle == NULL)
@@ -49,7 +50,7 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     int r = writes && the_mount->fs->read_only ? -EROFS : file_get(the_mount->fs, held_ino.inode, &file);
 
     if (r == 0)
-        r = open_file(held_ino.inode, file, fi);
+        r = open_file(held_ino.inode, file, NULL, fi);
 
     if (r < 0)
         reply_status(req, r);
@@ -61,8 +62,11 @@ static ssize_t act_read(struct request *request)
 {
     void *buffer = request_buffer();
 
-    return buffer != NULL ? file_read(request->fs, request->handle->file, buffer, request->size, request->off)
-                          : -ENOMEM;
+    if (buffer == NULL)
+        return -ENOMEM;
+    return request->handle->file_view != NULL
+               ? view_data_read(request, buffer)
+               : file_read(request->fs, request->handle->file, buffer, request->size, request->off);
 }
 
 static void answer_read(struct request *request, ssize_t result)
@@ -91,9 +95,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, stru
     keeper_run(the_mount->keeper, &request);
 }
 
-/* Before a file is changed. The kernel believes the old mode until it is told; attributes alone, so it waits for
- * nobody. */
-static int drop_privileges(const struct handle *handle, const struct cred *cred)
+int drop_privileges(const struct handle *handle, const struct cred *cred)
 {
     int r = tree_drop_privileges(handle->fs, handle->inode, cred);
 
@@ -102,11 +104,22 @@ static int drop_privileges(const struct handle *handle, const struct cred *cred)
     return MIN(r, 0);
 }
 
+void forget_cached(const struct handle *handle, uint64_t lo, uint64_t hi)
+{
+    if (lo < hi)
+        (void) fuse_lowlevel_notify_inval_inode(the_mount->session, handle->inode->nodeid, (off_t) lo,
+                                                (off_t) (hi - lo));
+}
+
 static ssize_t act_write(struct request *request)
 {
     int r = drop_privileges(request->handle, &request->cred);
 
-    return r < 0 ? r : file_write(request->fs, request->handle->file, request->data, request->size, request->off);
+    if (r < 0)
+        return r;
+    return request->handle->file_view != NULL
+               ? view_data_write(request)
+               : file_write(request->fs, request->handle->file, request->data, request->size, request->off);
 }
 
 static void answer_write(struct request *request, ssize_t result)
@@ -150,7 +163,11 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 {
     serve(req);
 
+    cleanup(handle_putp) struct handle *handle = handle_of(fi);
+
     (void) ino;
+    if (atomic_load(&handle->sections) != NULL)
+        groups_handle_gone(the_mount->groups, fi->fh);
     handles_drop(the_mount->handles, fi->fh);
     reply_status(req, 0);
 }
@@ -195,7 +212,7 @@ static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, of
 
     cleanup(handle_putp) struct handle *handle = handle_of(fi);
     struct cred cred = cred_of(req);
-    int r = drop_privileges(handle, &cred);
+    int r = handle->file_view != NULL ? -EOPNOTSUPP : drop_privileges(handle, &cred);
 
     (void) ino;
     if (r == 0)
@@ -212,7 +229,8 @@ static void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, stru
 
     (void) ino;
     if ((whence == SEEK_DATA || whence == SEEK_HOLE) && off >= 0)
-        at = file_seek(handle->fs, handle->file, (uint64_t) off, whence);
+        at = handle->file_view != NULL ? file_view_seek(handle->file_view, handle->file, (uint64_t) off, whence)
+                                       : file_seek(handle->fs, handle->file, (uint64_t) off, whence);
     if (at < 0)
         reply_status(req, (int) at);
     else
@@ -231,6 +249,10 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in, 
     void *buffer = request_buffer();
     size_t copied = 0;
     ssize_t n = buffer == NULL ? -ENOMEM : drop_privileges(out, &cred);
+
+    /* The kernel does it by reading and writing then. */
+    if (in->file_view != NULL || out->file_view != NULL)
+        n = -EOPNOTSUPP;
 
     (void) ino_in, (void) ino_out, (void) flags;
     len = MIN(len, 16 * MAX_REQUEST); /* the rest is asked for again */

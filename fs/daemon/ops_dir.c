@@ -11,7 +11,7 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
     serve(req);
 
     cleanup(held_done) struct held held_ino = hold(ino);
-    struct handle *handle = handle_new(the_mount->fs, held_ino.inode, NULL, fi->flags);
+    struct handle *handle = handle_new(the_mount->fs, held_ino.inode, NULL, NULL, fi->flags);
     int r = handle != NULL ? tree_open_dir(the_mount->fs, handle->inode, &handle->dir_fd) : -ENOMEM;
 
     if (r == 0)
@@ -123,8 +123,9 @@ static int list(struct listing *listing, off_t off)
         for (ssize_t i = 0; room && i < n;) {
             const struct dirent64 *entry = (const void *) (entries + i);
 
-            room = listing->plus ? add_plus(listing, entry) : add_name(listing, entry);
             i += entry->d_reclen;
+            if (!tree_hides(the_mount->fs, entry->d_name))
+                room = listing->plus ? add_plus(listing, entry) : add_name(listing, entry);
         }
     }
     return (int) MIN(at, 0);

@@ -130,7 +130,7 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
         reply_status(req, r);
         return;
     }
-    r = open_file(inode, file, fi);
+    r = open_file(inode, file, NULL, fi);
     if (r < 0) {
         inode_unref(the_mount->fs->inodes, inode);
         reply_status(req, r);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/daemon/options.h"
 
+#include "fs/core/disk_list.h"
 #include "fs/daemon/config.h"
 #include "layout/layout.h"
 
@@ -32,7 +33,10 @@ const char options_help[] =
     "      missing=W       when disks are missing: refuse, or readonly, which is ro,degraded by itself\n"
     "      wait_disks=N    wait up to N seconds for disks that are not mounted yet\n"
     "      layout=L        layout of new files, as in layout=stripe(1M); see fallsfs-layout(7)\n"
-    "      direct_io       past the kernel's page cache: faster streams, nothing kept, no shared mappings\n"
+    "      layout_rule=P:L layout of new files called so, as in layout_rule=*.npy:stripe(4M) disp 128; may be repeated\n"
+    "      layout_allow=W  who may give layouts to what is theirs: owner, the default; gid, those in the group\n"
+    "                      layout_gid=N; or admin, nobody but root and who mounted\n"
+    "      direct_io       past the kernel's page cache: faster streams, nothing kept\n"
     "      nodirect_io     through it, which is the default\n"
     "      read_ahead=S    let the kernel read ahead so much, 4M by default\n"
     "      threads=N       threads that serve requests; 0, the default: by the number of disks\n"
@@ -61,7 +65,7 @@ int options_fail(struct options_error *error, const char *fmt, ...)
 
 void options_init(struct options *options)
 {
-    *options = (struct options){ .timeout = 60, .read_ahead = 4 << 20 };
+    *options = (struct options){ .timeout = 60, .read_ahead = 4 << 20, .layout_gid = UINT32_MAX };
 }
 
 void options_done(struct options *options)
@@ -72,6 +76,11 @@ void options_done(struct options *options)
     free(options->mountpoint);
     free(options->config);
     free(options->layout);
+    for (uint32_t i = 0; i < options->n_rules; i++) {
+        free(options->rule[i].match);
+        free(options->rule[i].layout);
+    }
+    free(options->rule);
     free(options->fuse);
     *options = (struct options){ 0 };
 }
@@ -149,6 +158,54 @@ static int set_layout(char **ret, const char *value, struct options_error *error
     return -EINVAL;
 }
 
+int options_add_rule(struct options *options, const char *match, const char *layout, struct options_error *error)
+{
+    struct layout_rule *rule = realloc(options->rule, (options->n_rules + 1) * sizeof *rule);
+    int r;
+
+    if (rule == NULL)
+        return -ENOMEM;
+    options->rule = rule;
+    rule += options->n_rules;
+    *rule = (struct layout_rule){ 0 };
+    if (*match == 0 || strchr(match, '/') != NULL)
+        return options_fail(error, "'%s' is no pattern for names in a directory, as in *.npy", match);
+    r = set_layout(&rule->layout, layout, error);
+    if (r == 0)
+        r = set_text(&rule->match, match);
+    if (r < 0)
+        free(rule->layout);
+    else
+        options->n_rules++;
+    return r;
+}
+
+/* PATTERN:LAYOUT */
+static int add_rule_word(struct options *options, const char *value, struct options_error *error)
+{
+    cleanup(freep) char *match = strdup(value);
+    char *colon = match != NULL ? strchr(match, ':') : NULL;
+
+    if (match == NULL)
+        return -ENOMEM;
+    if (colon == NULL)
+        return options_fail(error, "it is PATTERN:LAYOUT, as in *.npy:stripe(4M) disp 128");
+    *colon = 0;
+    return options_add_rule(options, match, colon + 1, error);
+}
+
+static int set_allow(enum layout_allow *ret, const char *value, struct options_error *error)
+{
+    static const char *const word[] = { [ALLOW_OWNER] = "owner", [ALLOW_GROUP] = "gid", [ALLOW_ADMIN] = "admin" };
+
+    for (unsigned i = 0; i < ARRAY_SIZE(word); i++)
+        if (strcmp(value, word[i]) == 0) {
+            *ret = (enum layout_allow) i;
+            return 0;
+        }
+    return options_fail(error, "it is owner, gid or admin");
+}
+
 int options_set(struct options *options, const char *name, const char *value, struct options_error *error)
 {
 #define IS(what) (strcmp(name, what) == 0)
@@ -158,6 +215,12 @@ int options_set(struct options *options, const char *name, const char *value, st
         return set_text(&options->config, value);
     if (IS("layout"))
         return set_layout(&options->layout, value, error);
+    if (IS("layout_rule"))
+        return add_rule_word(options, value, error);
+    if (IS("layout_allow"))
+        return set_allow(&options->layout_allow, value, error);
+    if (IS("layout_gid"))
+        return set_number(&options->layout_gid, value, UINT32_MAX - 1, error);
     if (IS("read_only"))
         return set_choice(&options->read_only, value, "false", "true", error);
     if (IS("degraded"))
@@ -215,13 +278,13 @@ static int pass_on(struct options *options, const char *word)
     return 0;
 }
 
-/* A backslash takes away what the next character means. */
-static void unescape(char *text, const char *special)
+/* A comma or a backslash after a backslash is part of the value. */
+static void unescape(char *text)
 {
     char *to = text;
 
     for (const char *from = text; *from != 0; from++) {
-        if (from[0] == '\\' && from[1] != 0 && strchr(special, from[1]) != NULL)
+        if (from[0] == '\\' && (from[1] == ',' || from[1] == '\\'))
             from++;
         *to++ = *from;
     }
@@ -247,8 +310,9 @@ static int add_flag(struct options *options, const char *word, struct options_er
 /* word is a copy to write in. */
 static int add_value(struct options *options, char *word, struct options_error *error)
 {
-    static const char *const known[] = { "config",  "layout",  "missing",  "wait_disks",
-                                         "timeout", "threads", "max_read", "read_ahead" };
+    static const char *const known[] = { "config",     "layout",   "layout_rule", "layout_allow",
+                                         "layout_gid", "missing",  "wait_disks",  "timeout",
+                                         "threads",    "max_read", "read_ahead" };
     char *value = strchr(word, '=');
     struct options_error wrong;
     int r;
@@ -256,7 +320,7 @@ static int add_value(struct options *options, char *word, struct options_error *
     *value++ = 0;
     if (!is_one_of(word, known, ARRAY_SIZE(known)))
         return -ENOENT;
-    unescape(value, ",\\");
+    unescape(value);
     r = options_set(options, word, value, &wrong);
     return r == -EINVAL ? options_fail(error, "-o %s=%s: %s", word, value, wrong.why) : r;
 }
@@ -285,7 +349,7 @@ static int add_word(struct options *options, const char *word, struct options_er
  * array(shape=8x8, dist=(block,block)). */
 static size_t word_len(const char *text)
 {
-    bool is_layout = strncmp(text, "layout=", 7) == 0;
+    bool is_layout = strncmp(text, "layout=", 7) == 0 || strncmp(text, "layout_rule=", 12) == 0;
     size_t at = 0;
     int depth = 0;
 
@@ -393,26 +457,23 @@ static int parse_line(struct line *line, struct options *options, struct options
     return r;
 }
 
-/* One word may name several disks, as mount(8) has room for one only. A disk whose own name has a colon goes first. */
+/* One word may name several disks, as mount(8) has room for one only. A disk that is called like that goes first. */
 static int add_disks(struct options *options, const char *word)
 {
-    cleanup(freep) char *copy = strdup(word);
     struct stat st;
-    int r = 0;
+    int r;
 
-    if (copy == NULL)
-        return -ENOMEM;
-    if (strchr(word, ':') == NULL || stat(word, &st) == 0)
+    if (strpbrk(word, ":\\") == NULL || stat(word, &st) == 0)
         return options_add_disk(options, word);
-    for (char *path = copy, *end; r == 0 && path != NULL; path = end) {
-        for (end = path; *end != 0 && *end != ':'; end++)
-            end += end[0] == '\\' && end[1] != 0;
-        end = *end == ':' ? (void) (*end = 0), end + 1 : NULL;
-        unescape(path, ":\\");
-        if (*path != 0)
-            r = options_add_disk(options, path);
+    for (;;) {
+        cleanup(freep) char *path = NULL;
+
+        r = disk_list_next(&word, &path);
+        if (r == 1)
+            r = options_add_disk(options, path) == 0 ? 1 : -ENOMEM;
+        if (r <= 0)
+            return r;
     }
-    return r;
 }
 
 /* With a configuration that names the disks the one word is what fstab has to have, as there is a column for it. */
@@ -445,8 +506,27 @@ static int check(const struct options *options, struct options_error *error)
                             options->config);
     if (options->n_disks == 0)
         return options_fail(error, "no disks are named; %s", usage);
+    if (options->layout_allow == ALLOW_GROUP && options->layout_gid == UINT32_MAX)
+        return options_fail(error, "layout_allow=gid: which group? add layout_gid=N");
     if (options->degraded && !options->read_only)
         return options_fail(error, "degraded is for reading: add ro, as in -o ro,degraded");
+    return 0;
+}
+
+/* Rules of the command line go before those of the configuration, which were read first. */
+static int order_rules(struct options *options, uint32_t n_first)
+{
+    uint32_t n = options->n_rules;
+    struct layout_rule *rule = n > 0 ? calloc(n, sizeof *rule) : NULL;
+
+    if (n == 0)
+        return 0;
+    if (rule == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < n; i++)
+        rule[i] = options->rule[(n_first + i) % n];
+    free(options->rule);
+    options->rule = rule;
     return 0;
 }
 
@@ -458,13 +538,17 @@ int options_parse(int argc, char **argv, struct options *ret_options, struct opt
     struct line line = { .argc = argc, .argv = argv, .word = word };
     int r = word != NULL ? parse_line(&line, &asked, ret_error) : -ENOMEM;
     bool only_asks = asked.help || asked.version;
+    uint32_t n_rules;
 
     /* The configuration first, the command line over it. */
     options_init(&options);
     if (r == 0 && asked.config != NULL && !only_asks)
         r = config_read_path(asked.config, &options, ret_error);
+    n_rules = options.n_rules;
     if (r == 0)
         r = parse_line(&line, &options, ret_error);
+    if (r == 0)
+        r = order_rules(&options, n_rules);
     if (r == 0 && !only_asks)
         r = use_words(&line, &options, ret_error);
     if (r == 0 && !only_asks)

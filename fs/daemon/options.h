@@ -3,7 +3,14 @@
 #ifndef FALLSFS_FS_DAEMON_OPTIONS_H
 #define FALLSFS_FS_DAEMON_OPTIONS_H
 
-#include "layout/base.h"
+#include "fs/core/defaults.h"
+
+/* Who may give files and directories layouts, besides root and who mounted. */
+enum layout_allow {
+    ALLOW_OWNER,
+    ALLOW_GROUP, /* owners in the group layout_gid */
+    ALLOW_ADMIN, /* nobody */
+};
 
 struct options {
     char **disk; /* each a path */
@@ -11,7 +18,11 @@ struct options {
     char *mountpoint;
     char *config; /* path */
     char *layout; /* for new files; checked but for what depends on the volume */
-    char *fuse;   /* what is left for libfuse and the kernel: "allow_other,noatime" */
+    enum layout_allow layout_allow;
+    uint32_t layout_gid;      /* UINT32_MAX: not said */
+    struct layout_rule *rule; /* for files whose directory has no layout; the first that fits counts */
+    uint32_t n_rules;
+    char *fuse; /* what is left for libfuse and the kernel: "allow_other,noatime" */
     bool read_only, degraded, direct_io;
     bool missing_readonly; /* when a disk is missing, go on as with ro,degraded */
     uint32_t wait_disks;   /* seconds to wait for disks that are not there yet */
@@ -46,6 +57,9 @@ int options_set(struct options *options, const char *name, const char *value, st
 int options_add_words(struct options *options, const char *words, struct options_error *error);
 
 int options_add_disk(struct options *options, const char *path);
+
+/* New files called so get this layout. -EINVAL when it is none. */
+int options_add_rule(struct options *options, const char *match, const char *layout, struct options_error *error);
 
 extern const char options_help[];
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "fs/daemon/kernel_io.h"
 #include "fs/daemon/mount.h"
 
 #include <fcntl.h>
@@ -126,10 +127,16 @@ void reply_attr(fuse_req_t req, int r, const struct stat *st)
         fuse_reply_attr(req, st, attr_timeout(st));
 }
 
+/* Where a program asks for direct I/O itself, the kernel would do it anyway, but only one write at a time. */
+static bool is_direct(const struct fuse_file_info *fi)
+{
+    return the_mount->direct_io || ((fi->flags & O_DIRECT) != 0 && kernel_io_maps_direct());
+}
+
 /* Closing what was only read has nothing to tell us. */
 static struct open_out open_out(struct inode *inode, const struct fuse_file_info *fi)
 {
-    uint32_t flags = the_mount->direct_io ? OPEN_DIRECT_IO | OPEN_PARALLEL_DIRECT_WRITES : 0;
+    uint32_t flags = is_direct(fi) ? OPEN_DIRECT_IO | OPEN_PARALLEL_DIRECT_WRITES : 0;
 
     /* Who reads from the kernel's cache moves no atime. */
     if (!the_mount->direct_io && !atomic_load(&inode->atime_is_old))
@@ -155,7 +162,7 @@ void reply_created(fuse_req_t req, struct inode *inode, const struct stat *st, c
     struct fuse_file_info as_told = *fi;
 
     as_told.keep_cache = !the_mount->direct_io;
-    as_told.direct_io = the_mount->direct_io;
+    as_told.direct_io = is_direct(fi);
     give(the_mount->fs->inodes, inode);
     if (keeper_may_reply() && fuse_reply_create(req, &entry, &as_told) == 0)
         return;

@@ -76,6 +76,30 @@ int checking_put_aside(const struct disk *disk, const char *object)
     return -EEXIST;
 }
 
+void checking_tell_aside(struct checking *checking, const char *kind, const struct spot *spot, const char *why)
+{
+    const struct disk *disk = &checking->volume->disk[spot->disk];
+    int r = checking->check->repair ? checking_put_aside(disk, spot->object) : 0;
+
+    checking_tell_fix(checking, kind, spot, r, "%s: goes to lost/", why);
+}
+
+/* -- flat directories -- */
+
+int checking_next(struct checking *checking, struct walk *walk, const struct spot *dir, struct walk_entry *ret_entry)
+{
+    int r;
+
+    while ((r = walk_next(walk, ret_entry)) > 0) {
+        walk_skip(walk);
+        if (ret_entry->error == 0)
+            return 1;
+        checking->keep_orphans = true; /* of a file that was not seen */
+        checking_tell_left(checking, "unreadable", dir, "cannot be read: %s", strerror(-ret_entry->error));
+    }
+    return r;
+}
+
 /* -- the order of things -- */
 
 static void done(struct checking *checking)

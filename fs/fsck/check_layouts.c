@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* layout/: every text on every disk, each as its name says. */
 #include "fs/core/file_text.h"
-#include "fs/core/walk.h"
 #include "fs/fsck/checking.h"
 
 #include <fcntl.h>
@@ -34,36 +33,28 @@ static void tell_stranger(struct checking *checking, const struct disk *disk, co
 {
     char object[NAME_MAX + 8];
     const struct spot spot = { .object = object, .disk = disk->index };
-    int r = 0;
 
     snprintf(object, sizeof object, "layout/%s", name);
-    if (checking->check->repair)
-        r = checking_put_aside(disk, object);
-    checking_tell_fix(checking, "stranger", &spot, r, "no layout has such a name: goes to lost/");
+    checking_tell_aside(checking, "stranger", &spot, "no layout has such a name");
 }
 
 static int list_names(struct checking *checking, const struct disk *disk, struct names *names)
 {
+    const struct spot spot = { .object = "layout", .disk = disk->index };
     cleanup(walk_freep) struct walk *walk = NULL;
     struct walk_entry entry;
     int fd = disk_call(disk, open, disk->root, "layout", O_RDONLY | O_DIRECTORY, 0);
-    int r = fd < 0 ? fd : walk_new(disk, fd, &walk);
+    int r = fd < 0 ? fd : walk_new(disk, fd, &walk), more = 0;
 
     disk_close(disk, &fd);
     if (r == -ENOENT) {
-        const struct spot spot = { .object = "layout", .disk = disk->index };
-
         r = checking->check->repair ? disk_call(disk, mkdir, disk->root, "layout", 0700) : 0;
         checking_tell_fix(checking, "directory", &spot, r, "a directory is missing: is made anew");
         return 0;
     }
-    while (r == 0 && walk_next(walk, &entry) > 0) {
+    while (r == 0 && (more = checking_next(checking, walk, &spot, &entry)) > 0) {
         uint8_t hash[HASH_SIZE];
 
-        if (entry.leaving)
-            continue;
-        if (S_ISDIR(entry.st.st_mode))
-            walk_skip(walk);
         if (strncmp(entry.name, ".nfs", 4) == 0)
             continue;
         if (strlen(entry.name) == 2 * HASH_SIZE && hex_parse(entry.name, HASH_SIZE, hash) == 0)
@@ -71,7 +62,7 @@ static int list_names(struct checking *checking, const struct disk *disk, struct
         else
             tell_stranger(checking, disk, entry.name);
     }
-    return r;
+    return r < 0 ? r : more;
 }
 
 /* One text on all disks. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ns/, todo/ and tmp/: what the records say, and whether the subfiles are there. */
 #include "fs/core/copy.h"
+#include "fs/core/journal.h"
 #include "fs/core/reap.h"
 #include "fs/core/subfile.h"
-#include "fs/core/walk.h"
 #include "fs/fsck/checking.h"
 
 #include <fcntl.h>
@@ -110,14 +110,13 @@ static void check_subfile(struct subject *subject, uint32_t slot)
         return;
     }
     if (!S_ISREG(st.st_mode)) {
-        r = repair ? checking_put_aside(disk, object) : 0;
-        checking_tell_fix(subject->checking, "stranger", &spot, r,
-                          "something that is no regular file stands for a subfile: goes to lost/");
+        checking_tell_aside(subject->checking, "stranger", &spot,
+                            "something that is no regular file stands for a subfile");
         if (must > 0)
             tell_lost(subject, "missing", &spot, slot, 0);
         return;
     }
-    if (st.st_nlink != 1)
+    if (st.st_nlink > 1U + subfile_may_be_linked(&subject->record))
         checking_tell_left(subject->checking, "linked", &spot,
                            "a subfile has a second name, so it is not used: remove the other one");
     len = (uint64_t) st.st_size;
@@ -164,7 +163,7 @@ static int finish_cut(struct subject *subject)
         if (r == -ENOENT)
             r = 0;
     }
-    record.state = RECORD_OK;
+    record.state = record_rest(&record);
     if (r == 0)
         r = write_record(subject->checking, subject->fd, &record);
     if (r == 0)
@@ -181,7 +180,7 @@ static int drop_old(struct subject *subject)
 
     if (r < 0)
         return r;
-    r = subfile_remove_all(&fs, &record, layout, record.oldest_gen, record.gen);
+    r = subfile_remove_old(&fs, &record, layout);
     layouts_put(fs.layouts, layout);
     record.oldest_gen = record.gen;
     if (r == 0)
@@ -203,8 +202,9 @@ static void finish(struct subject *subject)
     }
     if (subject->record.oldest_gen < subject->record.gen) {
         r = repair ? drop_old(subject) : 0;
-        checking_tell_fix(subject->checking, "old", &spot, r,
-                          "what the file had before it was emptied was not removed: is removed");
+        checking_tell_fix(
+            subject->checking, "old", &spot, r,
+            "what the file had before it was emptied, or got another layout, was not removed: is removed");
     }
 }
 
@@ -220,7 +220,7 @@ static int note_owner(struct subject *subject, uint64_t ino)
                            .ino = ino,
                            .rotate = record->rotate,
                            .settled = subject->settled,
-                           .migrating = record->state == RECORD_MIGR };
+                           .migrating = record_migrates(record) };
 
     memcpy(owner.id, record->id, ID_SIZE);
     return ids_add(&subject->checking->ids, &owner);
@@ -330,6 +330,8 @@ static int check_file(struct checking *checking, const struct walk_entry *entry)
 
 static int check_entry(struct checking *checking, const struct walk_entry *entry)
 {
+    int r;
+
     if (entry->error < 0) {
         const struct spot spot = { .path = entry->path, .disk = NO_DISK };
 
@@ -337,7 +339,10 @@ static int check_entry(struct checking *checking, const struct walk_entry *entry
         checking->keep_orphans = true; /* of the files in there */
         return 0;
     }
-    return !entry->leaving && S_ISREG(entry->st.st_mode) ? check_file(checking, entry) : 0;
+    if (entry->leaving || !(S_ISREG(entry->st.st_mode) || S_ISDIR(entry->st.st_mode)))
+        return 0;
+    r = check_texts(checking, entry->dir, entry->name, entry->path);
+    return r == 0 && S_ISREG(entry->st.st_mode) ? check_file(checking, entry) : r;
 }
 
 int check_names(struct checking *checking)
@@ -346,6 +351,8 @@ int check_names(struct checking *checking)
     struct walk_entry entry;
     int r = walk_new(home_of(checking), checking->volume->ns, &walk), more = 0;
 
+    if (r == 0)
+        r = check_texts(checking, checking->volume->ns, "", "");
     while (r == 0 && (more = walk_next(walk, &entry)) > 0)
         r = check_entry(checking, &entry);
     return r < 0 ? r : more;
@@ -366,10 +373,14 @@ static int reap(struct checking *checking, const char *name, const struct record
     if (r == 0)
         r = copy_remove(checking->volume, record, layout);
     layouts_put(fs.layouts, layout);
+    if (r == 0 && record_migrates(record) && (r = layouts_get(fs.layouts, record->target_layout, &layout)) == 0) {
+        r = subfile_remove_target(&fs, record, layout);
+        layouts_put(fs.layouts, layout);
+    }
     if (r == 0 && record->oldest_gen < record->gen) {
         r = layouts_get(fs.layouts, record->old_layout, &layout);
         if (r == 0) {
-            r = subfile_remove_all(&fs, record, layout, record->oldest_gen, record->gen);
+            r = subfile_remove_old(&fs, record, layout);
             layouts_put(fs.layouts, layout);
         }
     }
@@ -380,12 +391,9 @@ static int reap_damaged(struct checking *checking, const char *name)
 {
     char object[NAME_MAX + 8];
     const struct spot spot = { .object = object, .disk = checking->volume->home };
-    int r = 0;
 
     snprintf(object, sizeof object, "todo/%s", name);
-    if (checking->check->repair)
-        r = checking_put_aside(home_of(checking), object);
-    checking_tell_fix(checking, "todo", &spot, r, "a removed file has a damaged record: its stub goes to lost/");
+    checking_tell_aside(checking, "todo", &spot, "the stub of a removed file has a damaged record");
     return 0;
 }
 
@@ -409,10 +417,16 @@ static int check_todo_entry(struct checking *checking, const struct walk_entry *
     struct record record;
     int r, fixed = 0;
 
-    if (entry->st.st_nlink > 1) {
+    if (entry->st.st_nlink > journal_links_in_todo(&fs, entry->name)) {
+        if (journal_is_name(entry->name))
+            return 0; /* on its way to another layout: the next mount goes on */
         fixed = repair ? disk_call(home, unlink, entry->dir, entry->name, 0) : 0;
         checking_tell_fix(checking, "todo", &spot, fixed, "a removal was begun and did not happen: is forgotten");
         return 0;
+    }
+    if (entry->st.st_nlink > 1 && journal_is_name(entry->name)) { /* the other name tells what to do */
+        fixed = repair ? disk_call(home, unlink, entry->dir, entry->name, 0) : 0;
+        return MIN(fixed, 0);
     }
     r = S_ISREG(entry->st.st_mode) ? file_read_record(&fs, entry->dir, entry->name, &record) : -EUCLEAN;
     if (r < 0)
@@ -425,6 +439,7 @@ static int check_todo_entry(struct checking *checking, const struct walk_entry *
 
 int check_todo(struct checking *checking)
 {
+    const struct spot spot = { .object = "todo", .disk = checking->volume->home };
     cleanup(walk_freep) struct walk *walk = NULL;
     const struct disk *home = home_of(checking);
     struct walk_entry entry;
@@ -432,37 +447,33 @@ int check_todo(struct checking *checking)
 
     if (r == 0 && checking->check->repair)
         r = disk_call(home, sync, checking->volume->todo, SYNC_ALL); /* or a crash could bring names back */
-    while (r == 0 && (more = walk_next(walk, &entry)) > 0) {
-        if (entry.leaving || entry.error < 0)
-            continue;
-        if (S_ISDIR(entry.st.st_mode))
-            walk_skip(walk);
+    while (r == 0 && (more = checking_next(checking, walk, &spot, &entry)) > 0)
         r = check_todo_entry(checking, &entry);
-    }
     return r < 0 ? r : more;
+}
+
+static void check_tmp_entry(struct checking *checking, const struct walk_entry *entry)
+{
+    const struct disk *home = home_of(checking);
+    char object[NAME_MAX + 8];
+    const struct spot spot = { .object = object, .disk = home->index };
+    int r = 0;
+
+    snprintf(object, sizeof object, "tmp/%s", entry->name);
+    if (checking->check->repair)
+        r = S_ISDIR(entry->st.st_mode) ? checking_put_aside(home, object)
+                                       : disk_call(home, unlink, entry->dir, entry->name, 0);
+    checking_tell_fix(checking, "tmp", &spot, r, "a file that was never finished: is removed");
 }
 
 int check_tmp(struct checking *checking)
 {
+    const struct spot spot = { .object = "tmp", .disk = checking->volume->home };
     cleanup(walk_freep) struct walk *walk = NULL;
-    const struct disk *home = home_of(checking);
     struct walk_entry entry;
-    int r = walk_new(home, checking->volume->tmp, &walk), more = 0;
+    int r = walk_new(home_of(checking), checking->volume->tmp, &walk);
 
-    while (r == 0 && (more = walk_next(walk, &entry)) > 0) {
-        char object[NAME_MAX + 8];
-        const struct spot spot = { .object = object, .disk = home->index };
-        int fixed = 0;
-
-        if (entry.leaving || entry.error < 0)
-            continue;
-        snprintf(object, sizeof object, "tmp/%s", entry.name);
-        if (S_ISDIR(entry.st.st_mode))
-            walk_skip(walk);
-        if (checking->check->repair)
-            fixed = S_ISDIR(entry.st.st_mode) ? checking_put_aside(home, object)
-                                              : disk_call(home, unlink, entry.dir, entry.name, 0);
-        checking_tell_fix(checking, "tmp", &spot, fixed, "a file that was never finished: is removed");
-    }
-    return r < 0 ? r : more;
+    while (r >= 0 && (r = checking_next(checking, walk, &spot, &entry)) > 0)
+        check_tmp_entry(checking, &entry);
+    return r;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* obj/: what lies there and belongs to nobody. */
-#include "fs/core/walk.h"
 #include "fs/fsck/checking.h"
 
 #include <fcntl.h>
@@ -87,7 +86,6 @@ static void check_object(struct checking *checking, const struct disk *disk, con
     const struct spot spot = { .object = object, .disk = disk->index };
     struct object_name name;
     const char *why;
-    int r = 0;
 
     if (strncmp(entry->name, ".nfs", 4) == 0)
         return; /* the client of NFS removes it when its last user is gone */
@@ -101,9 +99,7 @@ static void check_object(struct checking *checking, const struct disk *disk, con
         why = name.is_fresh ? "a copy of a record was never finished" : why_not(checking, disk, &name);
     if (why == NULL)
         return;
-    if (checking->check->repair)
-        r = checking_put_aside(disk, object);
-    checking_tell_fix(checking, "orphan", &spot, r, "%s: goes to lost/", why);
+    checking_tell_aside(checking, "orphan", &spot, why);
 }
 
 /* obj/XX; false: it is none of ours. */
@@ -121,12 +117,9 @@ static void tell_stranger(struct checking *checking, const struct disk *disk, co
 {
     char object[NAME_MAX + 8];
     const struct spot spot = { .object = object, .disk = disk->index };
-    int r = 0;
 
     snprintf(object, sizeof object, "obj/%s", path);
-    if (checking->check->repair)
-        r = checking_put_aside(disk, object);
-    checking_tell_fix(checking, "stranger", &spot, r, "no directory of objects has such a name: goes to lost/");
+    checking_tell_aside(checking, "stranger", &spot, "no directory of objects has such a name");
 }
 
 static int check_disk(struct checking *checking, const struct disk *disk)

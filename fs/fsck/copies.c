@@ -36,6 +36,7 @@ struct record copies_record(const struct volume *volume, const struct copy *copy
         record.durable = record.bits;
     }
     record.epoch = 0;
+    record.migrated = 0; /* there was more to it than a copy tells */
     return record;
 }
 
@@ -77,6 +78,12 @@ static int take(struct copies *copies, const struct disk *disk, const char *path
     return MIN(r, 0);
 }
 
+static void note_error(struct copies *copies, const struct disk *disk, int error)
+{
+    copies->error = error;
+    copies->error_disk = disk->index;
+}
+
 static int find_on(const struct disk *disk, struct copies *copies)
 {
     cleanup(walk_freep) struct walk *walk = NULL;
@@ -89,11 +96,15 @@ static int find_on(const struct disk *disk, struct copies *copies)
         uint8_t id[ID_SIZE];
 
         r = 0;
-        if (entry.depth > 0 && S_ISDIR(entry.st.st_mode) && !entry.leaving)
+        if (entry.error < 0)
+            note_error(copies, disk, entry.error);
+        else if (entry.depth > 0 && S_ISDIR(entry.st.st_mode) && !entry.leaving)
             walk_skip(walk);
-        else if (entry.error == 0 && S_ISREG(entry.st.st_mode) && is_copy(entry.name, id))
+        else if (S_ISREG(entry.st.st_mode) && is_copy(entry.name, id))
             r = take(copies, disk, entry.path, id);
     }
+    if (r < 0 && r != -ENOMEM)
+        note_error(copies, disk, r);
     return r == -ENOMEM ? r : 0;
 }
 

@@ -13,9 +13,11 @@ struct found_copy {
 struct copies {
     struct found_copy *found; /* by id */
     size_t n, room;
+    int error; /* why a directory, the last such one, could not be read; 0: all could be */
+    uint32_t error_disk;
 };
 
-/* Damaged copies are none. -ENOMEM; a directory that cannot be read has none. */
+/* Damaged copies are none. -ENOMEM. */
 int copies_find(struct volume *volume, struct copies *ret_copies);
 void copies_done(struct copies *copies);
 

@@ -176,7 +176,7 @@ static int is_clean(const struct options *options, const struct member member[],
 static int check_it(const struct options *options, const struct member member[], struct check *check,
                     struct volume_error *error)
 {
-    enum volume_flags flags = check->repair ? 0 : VOLUME_READ_ONLY;
+    enum volume_flags flags = check->repair ? VOLUME_REPAIR : VOLUME_READ_ONLY;
     cleanup(volume_freep) struct volume *volume = NULL;
     uint64_t fixed = 0, left = 0;
     int r = volume_open(member, options->n, flags, &volume, error);
@@ -194,8 +194,6 @@ static int check_it(const struct options *options, const struct member member[],
     check->n_left += left;
     if (r == 0 && check->repair)
         r = volume_sync(volume);
-    if (r == 0 && check->repair)
-        r = volume_end_epoch(volume);
     return r < 0 ? volume_fail(error, r, "could not go on: %s", strerror(-r)) : 0;
 }
 
@@ -261,7 +259,7 @@ static int check_disks(const struct options *options)
 
 static int complain(const char *why, const char *word)
 {
-    fprintf(stderr, "fsck.fallsfs: %s%s%s; see fsck.fallsfs --help\n", why, word != NULL ? ": " : "",
+    fprintf(stderr, "fsck.fallsfs: %s%s%s (see fsck.fallsfs --help)\n", why, word != NULL ? ": " : "",
             word != NULL ? word : "");
     return USAGE;
 }

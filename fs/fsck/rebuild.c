@@ -276,6 +276,22 @@ static void tell(struct rebuilding *rebuilding, const char *path, uint32_t disk,
     check->tell(check->arg, &finding);
 }
 
+/* The mark stays, so that the rest can be made when they can be read. */
+static void tell_unread(struct rebuilding *rebuilding, const struct copies *copies)
+{
+    struct check *check = rebuilding->check;
+    char what[256];
+    const struct finding finding = {
+        .kind = "unreadable", .object = "obj", .disk = copies->error_disk, .fate = FINDING_LEFT, .what = what
+    };
+
+    snprintf(what, sizeof what,
+             "not all copies can be read, names may be missing: run fsck.fallsfs --home-lost again when they can (%s)",
+             strerror(-copies->error));
+    check->n_left++;
+    check->tell(check->arg, &finding);
+}
+
 /* Where its path is taken, or leads through what is no directory, the file goes to lost+found. */
 static void place(struct rebuilding *rebuilding, const struct found_copy *found)
 {
@@ -319,7 +335,9 @@ int rebuild_names(struct check *check, struct volume *volume)
             place(&rebuilding, &copies.found[i]);
     layouts_free(rebuilding.fs.layouts);
     r = disk_call(rebuilding.home, sync, rebuilding.home->root, SYNC_DISK);
-    if (r == 0)
+    if (copies.error < 0)
+        tell_unread(&rebuilding, &copies);
+    else if (r == 0)
         r = disk_call(rebuilding.home, unlink, rebuilding.home->root, MARK, AT_REMOVEDIR);
     return r == -ENOENT ? 0 : r;
 }

@@ -33,9 +33,7 @@ fallsfs=$build/fs/daemon/fallsfs
 fallsctl=$build/fs/ctl/fallsctl
 peer=$build/peer
 samples=$build/mount.samples
-images=/dev/shm/fallsfs-bench
 log=$build/mount.log
-blkio=/sys/fs/cgroup/blkio
 
 groups=$("$bench" groups "${words[@]}") || die "$usage; rows: $("$bench" groups | tr '\n' ' ')"
 wants() {
@@ -46,99 +44,7 @@ wants() {
     return 1
 }
 
-exec 9>/run/lock/fallsfs-bench.lock
-flock -n 9 || die "another one is measuring on this machine"
-
-# -- undoing --
-
-undo=()
-later() {
-    undo+=("$(printf '%q ' "$@")")
-}
-
-undo_all() {
-    local status=$?
-    trap '' INT TERM HUP
-    set +e
-    [ "$status" -le 1 ] || tail -n 5 "$log" >&2
-    undo_to 0
-    [ -n "$keep" ] || rm -rf --one-file-system "$base"
-    rm -rf "$images"
-    exit "$status"
-}
-
-# undo_to N: all but the first N of what is to be undone, last first.
-undo_to() {
-    local i
-    for ((i = ${#undo[@]} - 1; i >= $1; i--)); do
-        eval "${undo[i]}" >>"$log" 2>&1 || printf 'could not: %s\n' "${undo[i]}" >>"$log"
-        unset "undo[i]"
-    done
-}
-
-# Ours to end, whoever the others are.
-end_mount() {
-    local mnt=$1 pid=${2-} i
-    for ((i = 0; i < 50; i++)); do
-        mountpoint -q "$mnt" || grep -qF " $mnt " /proc/self/mountinfo || break
-        umount "$mnt" 2>/dev/null || sleep 0.1
-    done
-    ! grep -qF " $mnt " /proc/self/mountinfo || umount -l "$mnt"
-    [ -n "$pid" ] || return 0
-    for ((i = 0; i < 100; i++)); do
-        kill -0 "$pid" 2>/dev/null || return 0
-        sleep 0.1
-    done
-    kill -9 "$pid"
-}
-
-# What a run that was killed has left: mounts, last first, loop devices and their limits.
-end_leftovers() {
-    local mnt source number
-    while read -r mnt source number; do
-        umount "$mnt" 2>>"$log" || umount -l "$mnt"
-        case $source in
-        /dev/loop*)
-            [ ! -w "$blkio/blkio.throttle.read_bps_device" ] || throttle "$number" 0
-            losetup -d "$source" || true
-            ;;
-        esac
-    done < <(findmnt -r -n -o TARGET,SOURCE,MAJ:MIN | awk -v base="$base/" 'index($1, base) == 1' | tac)
-    if [ -e "$base" ] || [ -e "$images" ]; then
-        rm -rf --one-file-system "$base" "$images"
-        sleep 6 # ext4 looks at the inodes of deleted files for 5 s whenever it makes new ones
-    fi
-}
-
-# -- mounting --
-
-declare -A pid_of
-# serve NAME MOUNTPOINT COMMAND...: runs it in the background until the end, once it has mounted.
-serve() {
-    local name=$1 mnt=$2 pid i
-    shift 2
-    mkdir -p "$mnt"
-    # Not in our process group: an interrupt is for us, who then unmount.
-    setsid "$@" >>"$log" 2>&1 9>&- &
-    pid=$!
-    pid_of[$name]=$pid
-    later end_mount "$mnt" "$pid"
-    for ((i = 0; i < 600; i++)); do
-        ! mountpoint -q "$mnt" || return 0
-        kill -0 "$pid" 2>/dev/null || break
-        sleep 0.05
-    done
-    die "$name does not mount; see $log"
-}
-
-# volume NAME LAYOUT MORE-OPTIONS DISK...: formats and mounts at $base/NAME.
-volume() {
-    local name=$1 layout=$2 more=$3
-    shift 3
-    mkdir -p "$@"
-    "$fallsctl" format "$@" >>"$log"
-    serve "$name" "$base/$name" "$fallsfs" -f -o "layout=${layout//,/\\,}$more" "$@" "$base/$name"
-}
+source test/bench/mounting.sh
 
 # target NAME DISK...: how bench_mount knows it.
 target() {
@@ -189,35 +95,6 @@ bench_many() {
 }
 
 # -- on disks of our own --
-
-# disk IMAGE-OR-FILE DIR [losetup options]: ext4 on a loop device; its name is left in $loop.
-disk() {
-    local file=$1 dir=$2 i
-    shift 2
-    loop=
-    for ((i = 0; i < 10; i++)); do
-        loop=$(losetup -f --show "$@" "$file" 2>>"$log") && break # somebody else may be quicker
-    done
-    [ -n "$loop" ] || die "no loop device for $file; see $log"
-    later losetup -d "$loop"
-    mkfs.ext4 -q -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 "$loop" >>"$log" 2>&1
-    mkdir -p "$dir"
-    mount "$loop" "$dir"
-    later end_mount "$dir"
-}
-
-image() {
-    mkdir -p "$images"
-    truncate -s "$2" "$images/$1"
-    printf '%s' "$images/$1"
-}
-
-throttle() {
-    local key
-    for key in read write; do
-        echo "$1 $2" >"$blkio/blkio.throttle.${key}_bps_device"
-    done
-}
 
 # N disks that each give and take 20 MB/s.
 bench_disks() {
@@ -277,15 +154,10 @@ quicken() {
 
 # -- all of it --
 
-: >"$log"
 rm -f "$samples"
 touch "$samples"
-end_leftovers
-trap undo_all EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
+begin
 ulimit -n "$(ulimit -Hn)" # the pass-through keeps every file open that the kernel knows
-mkdir -p "$base"
 load_before=$(cut -d' ' -f1 /proc/loadavg)
 
 io_groups=(seq direct shared cold random names small unlink)

@@ -2,25 +2,29 @@
 /* Random programs on simulated disks, interrupted anywhere. */
 #include "test/core/world.h"
 
+#include "fs/core/file.h"
+#include "fs/core/tree.h"
+
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <stdio.h>
+#include <string.h>
 
 #define STEPS   14
 #define CRASHES 4 /* states that one interrupted machine may come back in, at random */
 
-static const struct {
-    unsigned n_disks;
-    const char *layout;
-} shapes[] = {
-    { 1, "one" },
-    { 2, "stripe(64)" },
-    { 3, "stripe(7)" },
-    { 2, "stripe(512)" },
-    { 3, "stripe(128) disp 100" },
-    { 4, "{(0,3,8,2,{(0,0,2,2)});(1,3,8,2,{(0,0,2,2)});(4,7,8,2)}" },
-    { 2, "stripe(100,5)" },
-    { 4, "var(10,200,30)" },
+static const struct world_shape shapes[] = {
+    { 1, "one", 0 },
+    { 2, "stripe(64)", 0 },
+    { 3, "stripe(7)", 0 },
+    { 2, "stripe(512)", 0 },
+    { 3, "stripe(128) disp 100", 0 },
+    { 4, "{(0,3,8,2,{(0,0,2,2)});(1,3,8,2,{(0,0,2,2)});(4,7,8,2)}", 0 },
+    { 2, "stripe(100,5)", 0 },
+    { 4, "var(10,200,30)", 0 },
+    { 3, "stripe(7)", SIM_LACKS_TMPFILE },
+    { 2, "stripe(128) disp 100", SIM_LACKS_TMPFILE },
+    { 1, "one", SIM_LACKS_TMPFILE },
 };
 
 static void run_steps(struct world *world, struct rng *rng)
@@ -39,15 +43,16 @@ static void trace(struct sim *sim, const char *what)
 }
 
 /* The same program up to the point of interruption: 0 runs to its end. Returns the calls it made. */
-static uint64_t run_program(struct world *world, uint64_t seed, uint64_t crash_at)
+static uint64_t run_program(struct world *world, uint64_t seed, bool migrates, uint64_t crash_at)
 {
     struct rng rng = rng_from_seed(seed);
     size_t shape = rng_below(&rng, ARRAY_SIZE(shapes));
     uint64_t before;
 
     world_done(world);
-    if (world_init(world, shapes[shape].n_disks, shapes[shape].layout, seed) < 0)
+    if (world_init(world, shapes[shape].n_disks, shapes[shape].layout, shapes[shape].home_lacks, seed) < 0)
         return 0;
+    world->migrates = migrates;
     before = world->sim->calls;
     if (crash_at > 0)
         sim_crash_at(world->sim, before + crash_at);
@@ -60,10 +65,23 @@ static uint64_t run_program(struct world *world, uint64_t seed, uint64_t crash_a
     return world->sim->calls - before;
 }
 
-static void recover(struct world *world)
+/* What comes back must also carry on: with what an interrupted operation left lying around. */
+static void go_on(struct world *world, struct rng *rng)
+{
+    for (int i = 0; i < STEPS / 2 && world->why[0] == 0; i++)
+        world_step(world, rng);
+}
+
+static void recover(struct world *world, struct rng *rng)
 {
     if (world_mount(world) == 0)
         world_check(world);
+    if (world->migrates && world->fs != NULL && world->why[0] == 0) {
+        world_finish_jobs(world);
+        world_check_same(world);
+    }
+    if (world->fs != NULL && world->why[0] == 0)
+        go_on(world, rng);
     if (world->fs == NULL)
         return;
     if (world->why[0] == 0)
@@ -90,17 +108,19 @@ static void come_back(struct world *world, struct rng *rng, bool killed)
     else
         sim_crash(again.sim, rng);
     trace(again.sim, killed ? "killed" : "crashed");
-    recover(&again);
+    recover(&again, rng);
     sim_free(again.sim);
     memcpy(world->why, again.why, sizeof world->why);
+    if (again.why[0] != 0)
+        memcpy(world->program, again.program, sizeof world->program);
 }
 
-static void crash_once(uint64_t seed, uint64_t at)
+static void crash_once(uint64_t seed, bool migrates, uint64_t at)
 {
     static struct world world;
     struct rng rng = rng_from_seed(seed * 1000003 + at);
 
-    (void) run_program(&world, seed, at);
+    (void) run_program(&world, seed, migrates, at);
     if (world.why[0] == 0 && world.fs != NULL)
         world_abandon(&world);
     for (int i = 0; world.why[0] == 0 && i < CRASHES; i++)
@@ -119,13 +139,13 @@ ParameterizedTestParameters(crash, what_was_promised_comes_back)
     return cr_make_param_array(uint64_t, shard, SHARDS);
 }
 
-ParameterizedTest(uint64_t *shard, crash, what_was_promised_comes_back)
+static void crash_programs(uint64_t cases, uint64_t shard, bool migrates)
 {
     const char *at = getenv("FALLSFS_CALL"); /* interrupt there alone */
 
-    for (struct rng rng = rng_shard_from_env(4000, *shard, SHARDS); rng_next(&rng);) {
+    for (struct rng rng = rng_shard_from_env(cases, shard, SHARDS); rng_next(&rng);) {
         static struct world world;
-        uint64_t n_calls = run_program(&world, rng.seed, 0);
+        uint64_t n_calls = run_program(&world, rng.seed, migrates, 0);
 
         cr_assert(world.why[0] == 0, RNG_SEED ", not interrupted (%s): %s\n%s", rng.seed, world.layout, world.why,
                   world.program);
@@ -133,8 +153,64 @@ ParameterizedTest(uint64_t *shard, crash, what_was_promised_comes_back)
             world_abandon(&world);
         world_done(&world);
         for (int i = 0; i < 8 && at == NULL; i++)
-            crash_once(rng.seed, 1 + rng_below(&rng, n_calls));
+            crash_once(rng.seed, migrates, 1 + rng_below(&rng, n_calls));
         if (at != NULL)
-            crash_once(rng.seed, strtoull(at, NULL, 10));
+            crash_once(rng.seed, migrates, strtoull(at, NULL, 10));
     }
+}
+
+ParameterizedTest(uint64_t *shard, crash, what_was_promised_comes_back)
+{
+    crash_programs(4000, *shard, false);
+}
+
+ParameterizedTestParameters(crash, a_migration_changes_nothing)
+{
+    static uint64_t shard[SHARDS] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+
+    return cr_make_param_array(uint64_t, shard, SHARDS);
+}
+
+ParameterizedTest(uint64_t *shard, crash, a_migration_changes_nothing)
+{
+    crash_programs(1000, *shard, true);
+}
+
+static void expect_bytes(struct world *world, struct file *file, const char *bytes, size_t len)
+{
+    char found[256];
+
+    cr_assert_eq(file_read(world->fs, file, found, sizeof found, 0), (ssize_t) len);
+    cr_assert_arr_eq(found, bytes, len);
+}
+
+/* A truncation that a crash undid leaves a subfile of the next generation: the next truncation must not show it. */
+Test(crash, a_generation_that_was_undone_stays_so)
+{
+    static const char zeros[128];
+    static const struct cred cred = { .umask = 022 };
+    static struct world world;
+    char inner[OBJECT_PATH], path[OBJECT_PATH + 16];
+    struct inode *inode;
+    struct file *file;
+    struct stat st;
+
+    cr_assert_eq(world_init(&world, 1, "one", 0, 1), 0);
+    cr_assert_eq(world_mount(&world), 0);
+    cr_assert_eq(tree_create(world.fs, inodes_root(world.fs->inodes), "f", 0644, &cred, &inode, &st, &file), 0);
+    cr_assert_eq(file_write(world.fs, file, "first", 5, 0), 5);
+    object_path(world.fs->volume, file->record.id, file->record.gen + 1, 0, file->layout, inner);
+    snprintf(path, sizeof path, ".fallsfs/%s", inner);
+    cr_assert_eq(sim_poke(sim_disk(world.sim, 0), path, 0, "undone bytes", 12), 0);
+
+    cr_assert_eq(file_truncate(world.fs, file, 0), 0);
+    cr_assert_eq(file_truncate(world.fs, file, 10), 0);
+    expect_bytes(&world, file, zeros, 10);
+    cr_assert_eq(file_write(world.fs, file, "", 1, 100), 1);
+    expect_bytes(&world, file, zeros, 101);
+
+    file_put(world.fs, file);
+    inode_unref(world.fs->inodes, inode);
+    world_abandon(&world);
+    world_done(&world);
 }

@@ -9,11 +9,15 @@
 
 #define STEPS 16
 
-static const struct {
-    unsigned n_disks;
-    const char *layout;
-} shapes[] = {
-    { 1, "one" }, { 2, "stripe(64)" }, { 3, "stripe(7)" }, { 3, "stripe(128) disp 100" }, { 4, "var(10,200,30)" },
+static const struct world_shape shapes[] = {
+    { 1, "one", 0 },
+    { 2, "stripe(64)", 0 },
+    { 3, "stripe(7)", 0 },
+    { 3, "stripe(128) disp 100", 0 },
+    { 4, "var(10,200,30)", 0 },
+    { 3, "stripe(7)", SIM_LACKS_TMPFILE },
+    { 2, "stripe(128) disp 100", SIM_LACKS_TMPFILE },
+    { 1, "one", SIM_LACKS_TMPFILE },
 };
 
 static const int errors[] = { EIO, ENOSPC, EROFS, ENOMEM, EDQUOT, 0 };
@@ -43,14 +47,16 @@ static void run_steps(struct world *world, struct rng *rng)
     }
 }
 
-static uint64_t run_program(struct world *world, uint64_t seed, const struct fault *fault)
+static uint64_t run_program(struct world *world, uint64_t seed, bool migrates, const struct fault *fault)
 {
     struct rng rng = rng_from_seed(seed);
     size_t shape = rng_below(&rng, ARRAY_SIZE(shapes));
     uint64_t n_calls;
 
-    if (world_init(world, shapes[shape].n_disks, shapes[shape].layout, seed) < 0 || world_mount(world) < 0)
+    if (world_init(world, shapes[shape].n_disks, shapes[shape].layout, shapes[shape].home_lacks, seed) < 0 ||
+        world_mount(world) < 0)
         return 0;
+    world->migrates = migrates;
     n_calls = world->sim->calls;
     if (fault != NULL) {
         world->faulty = true;
@@ -65,6 +71,10 @@ static uint64_t run_program(struct world *world, uint64_t seed, const struct fau
     world->faulty = false;
     if (world->why[0] == 0)
         world_check(world);
+    if (migrates && world->why[0] == 0) {
+        world_finish_jobs(world);
+        world_check_same(world);
+    }
     if (world->why[0] == 0)
         world_unmount(world);
     if (world->why[0] == 0 && world_mount(world) == 0)
@@ -73,11 +83,11 @@ static uint64_t run_program(struct world *world, uint64_t seed, const struct fau
     return n_calls;
 }
 
-static void fail_once(uint64_t seed, const struct fault *fault)
+static void fail_once(uint64_t seed, bool migrates, const struct fault *fault)
 {
     static struct world world;
 
-    (void) run_program(&world, seed, fault);
+    (void) run_program(&world, seed, migrates, fault);
     cr_assert(world.why[0] == 0, RNG_SEED ", call %" PRIu64 " gives %s%s on disk %d (%s): %s\n%s", seed, fault->at,
               fault->error != 0 ? strerror(fault->error) : "half", fault->persistent ? " for ever" : "",
               fault->disk % (int) (world.n_disks + 1) - 1, world.layout, world.why, world.program);
@@ -93,11 +103,11 @@ ParameterizedTestParameters(fault, nothing_else_is_lost)
     return cr_make_param_array(uint64_t, shard, SHARDS);
 }
 
-ParameterizedTest(uint64_t *shard, fault, nothing_else_is_lost)
+static void fail_programs(uint64_t cases, uint64_t shard, bool migrates)
 {
-    for (struct rng rng = rng_shard_from_env(3000, *shard, SHARDS); rng_next(&rng);) {
+    for (struct rng rng = rng_shard_from_env(cases, shard, SHARDS); rng_next(&rng);) {
         static struct world world;
-        uint64_t n_calls = run_program(&world, rng.seed, NULL);
+        uint64_t n_calls = run_program(&world, rng.seed, migrates, NULL);
 
         cr_assert(world.why[0] == 0, RNG_SEED ", without a fault (%s): %s\n%s", rng.seed, world.layout, world.why,
                   world.program);
@@ -108,7 +118,24 @@ ParameterizedTest(uint64_t *shard, fault, nothing_else_is_lost)
                                    .disk = (int) rng_below(&rng, 60),
                                    .persistent = rng_chance(&rng, 50) };
 
-            fail_once(rng.seed, &fault);
+            fail_once(rng.seed, migrates, &fault);
         }
     }
+}
+
+ParameterizedTest(uint64_t *shard, fault, nothing_else_is_lost)
+{
+    fail_programs(3000, *shard, false);
+}
+
+ParameterizedTestParameters(fault, nor_by_a_migration)
+{
+    static uint64_t shard[SHARDS] = { 0, 1, 2, 3 };
+
+    return cr_make_param_array(uint64_t, shard, SHARDS);
+}
+
+ParameterizedTest(uint64_t *shard, fault, nor_by_a_migration)
+{
+    fail_programs(1000, *shard, true);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "test/core/world.h"
 
+#include "fs/core/defaults.h"
 #include "fs/core/file.h"
+#include "fs/core/jobs.h"
 #include "fs/core/random.h"
 #include "fs/core/tree.h"
 
@@ -37,6 +39,12 @@ PRINTF_LIKE(2, 3) static void note(struct world *world, const char *fmt, ...)
     va_end(list);
 }
 
+/* What failed did so for a reason. */
+static bool may_fail(const struct world *world, int64_t r)
+{
+    return world->sim->down || (world->faulty && (world->only_error == 0 || r == world->only_error));
+}
+
 static struct inode *parent_of(const struct world *world, int name)
 {
     return name < WORLD_NAMES / 2 ? inodes_root(world->fs->inodes) : world->dir;
@@ -67,7 +75,7 @@ static void close_members(const struct world *world, struct member member[])
             (void) member[i].ops->close(member[i].ctx, member[i].dir);
 }
 
-int world_init(struct world *world, unsigned n_disks, const char *layout, uint64_t seed)
+int world_init(struct world *world, unsigned n_disks, const char *layout, unsigned home_lacks, uint64_t seed)
 {
     struct member member[8];
     struct volume_error error;
@@ -75,12 +83,13 @@ int world_init(struct world *world, unsigned n_disks, const char *layout, uint64
 
     *world = (struct world){ .n_disks = n_disks, .layout = layout, .n_states = 1 };
     world->sim = sim_new(n_disks, seed);
+    sim_disk_lacks(sim_disk(world->sim, 0), home_lacks);
     world->file = calloc(WORLD_FILES, sizeof *world->file);
     for (int i = 0; i < WORLD_NAMES; i++)
         world->state[0].file[i] = -1;
     random_from_seed(seed);
     members(world, member);
-    r = volume_format(member, n_disks, 0, "", 1, &error);
+    r = volume_format(member, n_disks, 0, 1, &error);
     close_members(world, member);
     if (r < 0)
         wrong(world, "format: %s", error.why);
@@ -111,7 +120,9 @@ static int find_dir(struct world *world)
 
 int world_mount(struct world *world)
 {
-    const struct fs_options options = { .layout = world->layout, .max_fds = 16 };
+    const struct fs_options options = {
+        .layout = world->layout, .max_fds = 16, .behind = 64, .window = 256, .confirm = 512
+    };
     struct member member[8];
     struct volume_error error = { "" };
     struct volume *volume;
@@ -127,7 +138,7 @@ int world_mount(struct world *world)
         if (r < 0)
             world_abandon(world);
     }
-    if (r < 0 && !world->sim->down && !world->faulty)
+    if (r < 0 && !may_fail(world, r))
         wrong(world, "mount: %s (%s)", error.why, strerror(-r));
     return r;
 }
@@ -177,7 +188,7 @@ void world_unmount(struct world *world)
     r = fs_free(world->fs);
     world->fs = NULL;
     if (r < 0) {
-        if (!world->sim->down && !world->faulty)
+        if (!may_fail(world, r))
             wrong(world, "unmount: %s", strerror(-r));
         return;
     }
@@ -282,6 +293,17 @@ static const char *differs(const struct world_file *model, const struct found *f
     return NULL;
 }
 
+/* Names of one file have one number, those of two have two, also where nobody heard which. */
+static bool are_links(const struct world_names *state, const struct found found[])
+{
+    for (int i = 0; i < WORLD_NAMES; i++)
+        for (int k = 0; k < i; k++)
+            if (found[i].there && found[k].there &&
+                (state->file[i] == state->file[k]) != (found[i].ino == found[k].ino))
+                return false;
+    return true;
+}
+
 /* Numbers of files may be used again: equal numbers make equal names likely, the bytes certain. */
 static bool are_names(const struct world *world, const struct world_names *state, const struct found found[])
 {
@@ -292,8 +314,12 @@ static bool are_names(const struct world *world, const struct world_names *state
             return false;
         if (model != NULL && model->ino != found[i].ino && model->ino != UNKNOWN_INO)
             return false;
+        /* One whose number nobody heard of is still one file. */
+        for (int j = 0; model != NULL && j < i; j++)
+            if (found[j].there && (state->file[j] == state->file[i]) != (found[j].ino == found[i].ino))
+                return false;
     }
-    return true;
+    return are_links(state, found);
 }
 
 static const char *are_files(const struct world *world, const struct world_names *state, const struct found found[],
@@ -324,6 +350,31 @@ static void adopt(struct world *world, const struct world_names *state, const st
     }
     world->state[0] = now;
     world->n_states = 1;
+}
+
+/* Bytes and size are those the model has now, not only some they may be. */
+static void expect_now(struct world *world, int name, const struct found *found)
+{
+    const struct world_file *model = &world->file[names(world)->file[name]];
+
+    if (!found->there || !found->readable || found->size != model->size)
+        wrong(world, "%s: has %" PRIu64 " bytes now, had %" PRIu64, name_of[name], found->size, model->size);
+    for (uint64_t i = 0; world->why[0] == 0 && i < model->size; i++)
+        if (found->bytes[i] != model->now[i])
+            wrong(world, "%s: byte %" PRIu64 " of %" PRIu64 " is %u now, was %u", name_of[name], i, model->size,
+                  found->bytes[i], model->now[i]);
+}
+
+void world_check_same(struct world *world)
+{
+    static struct found found;
+
+    for (int i = 0; world->why[0] == 0 && i < WORLD_NAMES; i++) {
+        if (names(world)->file[i] < 0)
+            continue;
+        find(world, i, &found);
+        expect_now(world, i, &found);
+    }
 }
 
 static void print_names(char *text, size_t size, const struct world *world, const struct found found[])
@@ -377,10 +428,17 @@ static struct world_names *next_state(struct world *world)
     return &world->state[world->n_states++];
 }
 
+/* Names do not change any more once an operation has run out of memory. */
+static void forget_state(struct world *world, int r)
+{
+    if (r == -ENOMEM && world->only_error == -ENOMEM)
+        world->n_states--;
+}
+
 /* An operation fails only when a disk does; then it may have happened or not. */
 static void unless_failed(struct world *world, int r, const char *what)
 {
-    if (r < 0 && !world->sim->down && !world->faulty)
+    if (r < 0 && !may_fail(world, r))
         wrong(world, "%s: %s", what, strerror(-r));
 }
 
@@ -405,6 +463,7 @@ static void do_create(struct world *world, int name)
     } else {
         model->ino = UNKNOWN_INO; /* it may be there, under a number nobody heard of */
     }
+    forget_state(world, r);
     unless_failed(world, r, "create");
 }
 
@@ -420,8 +479,11 @@ static int open_model(struct world *world, int name, struct world_file **ret_mod
         if (r == 0 && (r = file_get(world->fs, model->inode, &model->file)) < 0)
             inode_unref(world->fs->inodes, model->inode);
         model->open = r == 0;
+        if (r == 0 && !may_fail(world, 0) && (uint64_t) st.st_size != file_size(model->file))
+            wrong(world, "%s: stat says %" PRId64 " bytes, there are %" PRIu64, name_of[name], (int64_t) st.st_size,
+                  file_size(model->file));
     }
-    if (r < 0 && !world->sim->down && !world->faulty)
+    if (r < 0 && !may_fail(world, r))
         wrong(world, "%s: cannot be opened: %s", name_of[name], strerror(-r));
     return r;
 }
@@ -478,7 +540,7 @@ static void do_write(struct world *world, struct rng *rng, struct world_file *mo
     n = file_write(world->fs, model->file, bytes, len, off);
     if (world->sim->down)
         return;
-    if (n != (ssize_t) len && !world->faulty)
+    if (n != (ssize_t) len && !may_fail(world, n))
         wrong(world, "write of %" PRIu64 " gives %zd", len, n);
     if (n > 0) {
         grow(model, off + (uint64_t) n);
@@ -486,9 +548,8 @@ static void do_write(struct world *world, struct rng *rng, struct world_file *mo
     }
 }
 
-static void do_truncate(struct world *world, struct rng *rng, struct world_file *model)
+static void do_truncate(struct world *world, struct world_file *model, uint64_t size)
 {
-    uint64_t size = rng_chance(rng, 30) ? 0 : rng_below(rng, WORLD_SPAN);
     int r;
 
     note(world, "truncate to %" PRIu64 "\n", size);
@@ -498,7 +559,7 @@ static void do_truncate(struct world *world, struct rng *rng, struct world_file 
     r = file_truncate(world->fs, model->file, size);
     if (world->sim->down)
         return;
-    if (r < 0 && !world->faulty)
+    if (r < 0 && !may_fail(world, r))
         wrong(world, "truncate: %s", strerror(-r));
     if (r == 0) {
         for (uint64_t i = size; i < WORLD_SPAN; i++)
@@ -518,10 +579,65 @@ static void do_punch(struct world *world, struct rng *rng, struct world_file *mo
     r = file_allocate(world->fs, model->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off, len);
     if (world->sim->down)
         return;
-    if (r < 0 && !world->faulty)
+    if (r < 0 && !may_fail(world, r))
         wrong(world, "punch: %s", strerror(-r));
     if (r == 0)
         memset(model->now + off, 0, len);
+}
+
+static const char *any_layout(struct rng *rng)
+{
+    static const char *const text[] = {
+        "one",
+        "stripe(7)",
+        "stripe(64) disp 10",
+        "stripe(32) disp 10",
+        "stripe(64) disp 10 on d0",
+        "stripe(100,5)",
+        "one on d0",
+        "{d0:(0,6,20,1);d0:(7,19,20,1)}",
+        "{d0:(0,6,20,1);(7,19,20,1)}",
+    };
+
+    return text[rng_below(rng, ARRAY_SIZE(text))];
+}
+
+/* Layouts change nothing that the model knows of. */
+static void do_set_layout(struct world *world, struct rng *rng, struct world_file *model)
+{
+    const char *text = any_layout(rng);
+    struct layout_error error;
+    struct choice choice;
+    int r;
+
+    note(world, "layout %s\n", text);
+    r = layouts_add(world->fs->layouts, text, &choice.layout, &choice.rotates, &error);
+    if (r == 0) {
+        r = file_set_layout(world->fs, model->file, choice.layout, choice.rotates);
+        layouts_put(world->fs->layouts, choice.layout);
+    }
+    if (world->sim->down || (r == -ENOTEMPTY && model->size > 0) || (r == -EBUSY && world->migrates))
+        return;
+    if (r < 0 && !may_fail(world, r))
+        wrong(world, "layout %s: %s", text, strerror(-r));
+}
+
+static void do_set_default(struct world *world, struct rng *rng, int name)
+{
+    const char *text = any_layout(rng);
+    struct layout_error error;
+    int r;
+
+    if (rng_chance(rng, 30)) {
+        note(world, "no layout for the directory of %d\n", name);
+        r = defaults_remove(world->fs, parent_of(world, name));
+        r = r == -ENODATA ? 0 : r;
+    } else {
+        note(world, "layout %s for the directory of %d\n", text, name);
+        r = defaults_set(world->fs, parent_of(world, name), text, &error);
+    }
+    if (r < 0 && !world->sim->down && !may_fail(world, r))
+        wrong(world, "layout of a directory: %s", strerror(-r));
 }
 
 /* Its bytes, and its name, will come back. */
@@ -535,9 +651,55 @@ static void do_sync(struct world *world, struct rng *rng, struct world_file *mod
     if (r == 0 && !world->sim->down) {
         settle_file(model);
         keep_states(world, keeps_file, (int) (model - world->file));
-    } else if (r < 0 && !world->sim->down && !world->faulty) {
+    } else if (r < 0 && !may_fail(world, r)) {
         wrong(world, "fsync: %s", strerror(-r));
     }
+}
+
+static void do_migrate(struct world *world, struct rng *rng, const struct world_file *model)
+{
+    const char *text = any_layout(rng);
+    struct file_layout *layout;
+    struct layout_error error;
+    uint64_t number;
+    bool rotates;
+    int r = layouts_add(world->fs->layouts, text, &layout, &rotates, &error);
+
+    note(world, "migrate to %s\n", text);
+    if (r == 0) {
+        r = jobs_add(world->fs->jobs, model->inode, layout, rotates, 0, &number);
+        layouts_put(world->fs->layouts, layout);
+    }
+    if (r < 0 && r != -EBUSY && !may_fail(world, r))
+        wrong(world, "migrate: %s", strerror(-r));
+}
+
+/* Some steps of jobs that are under way, or an order to one. */
+static void do_jobs(struct world *world, struct rng *rng)
+{
+    uint64_t n = rng_below(rng, rng_chance(rng, 80) ? 4 : 20);
+    struct job_view view = { .number = 0 };
+    struct inode *inode;
+
+    if (rng_chance(rng, 90)) {
+        note(world, "%" PRIu64 " steps of jobs\n", n);
+        while (n-- > 0 && jobs_step(world->fs->jobs))
+            ;
+        return;
+    }
+    while (jobs_next(world->fs->jobs, view.number, &view, &inode)) {
+        enum job_order order = (enum job_order) rng_below(rng, 3);
+
+        inode_unref(world->fs->inodes, inode);
+        note(world, "order %u to job %" PRIu64 "\n", order, view.number);
+        (void) jobs_order(world->fs->jobs, view.number, order);
+    }
+}
+
+void world_finish_jobs(struct world *world)
+{
+    while (!world->sim->down && jobs_step(world->fs->jobs))
+        ;
 }
 
 static void on_file(struct world *world, struct rng *rng, int name)
@@ -547,13 +709,25 @@ static void on_file(struct world *world, struct rng *rng, int name)
     if (open_model(world, name, &model) < 0)
         return;
     note(world, "file %d: ", names(world)->file[name]);
-    switch (rng_below(rng, 10)) {
+    switch (rng_below(rng, world->migrates ? 14 : 12)) {
     case 0:
     case 1:
         do_sync(world, rng, model);
         break;
+    case 12:
+    case 13:
+        do_migrate(world, rng, model);
+        break;
     case 2:
-        do_truncate(world, rng, model);
+        do_truncate(world, model, rng_chance(rng, 30) ? 0 : rng_below(rng, WORLD_SPAN));
+        break;
+    case 4:
+        do_truncate(world, model, 0);
+        if (!world->sim->down)
+            do_set_layout(world, rng, model);
+        break;
+    case 5:
+        do_set_layout(world, rng, model);
         break;
     case 3:
         do_punch(world, rng, model);
@@ -571,6 +745,7 @@ static void do_unlink(struct world *world, int name)
     note(world, "unlink %d\n", name);
     next_state(world)->file[name] = -1;
     r = tree_unlink(world->fs, parent_of(world, name), name_of[name]);
+    forget_state(world, r);
     unless_failed(world, r, "unlink");
 }
 
@@ -586,6 +761,7 @@ static void do_rename(struct world *world, int name, int to)
     after->file[to] = moved;
     after->file[name] = -1;
     r = tree_rename(world->fs, parent_of(world, name), name_of[name], parent_of(world, to), name_of[to], 0);
+    forget_state(world, r);
     unless_failed(world, r, "rename");
 }
 
@@ -600,6 +776,7 @@ static void do_link(struct world *world, int name, int to)
     note(world, "link %d to %d\n", name, to);
     next_state(world)->file[to] = names(world)->file[name];
     r = tree_link(world->fs, model->inode, parent_of(world, to), name_of[to], &st);
+    forget_state(world, r);
     unless_failed(world, r, "link");
 }
 
@@ -618,6 +795,11 @@ void world_step(struct world *world, struct rng *rng)
     int name = (int) rng_below(rng, WORLD_NAMES), other = (int) rng_below(rng, WORLD_NAMES);
     uint64_t what = rng_below(rng, 20);
 
+    if (world->migrates) {
+        name %= 2; /* the more happens to each */
+        if (rng_chance(rng, 40))
+            do_jobs(world, rng);
+    }
     if (names(world)->file[name] < 0)
         do_create(world, name);
     else if (what < 12)
@@ -630,6 +812,10 @@ void world_step(struct world *world, struct rng *rng)
         do_rename(world, name, other);
     else if (what < 19)
         do_link(world, name, other);
-    else
+    else if (rng_chance(rng, 50))
         do_sync_dir(world, name);
+    else
+        do_set_default(world, rng, name);
+    if (world->sim->n_silly > 0)
+        wrong(world, "a name went while its file was open: an NFS client would have made another of it");
 }

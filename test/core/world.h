@@ -31,6 +31,13 @@ struct world_file {
     bool open;
 };
 
+/* A world to be made, in a test's list of them. */
+struct world_shape {
+    unsigned n_disks;
+    const char *layout;
+    unsigned home_lacks; /* enum sim_lack */
+};
+
 /* Which file each name leads to; -1: none. */
 struct world_names {
     int file[WORLD_NAMES];
@@ -47,13 +54,15 @@ struct world {
     struct world_names state[WORLD_STATES]; /* those that may come back, the current one last */
     int n_states;
     unsigned next_value;
+    bool migrates;      /* files are given other layouts meanwhile */
     bool faulty;        /* errors are expected */
+    int only_error;     /* the one that is; 0: any */
     char why[512];      /* the first thing that was wrong; empty: nothing */
     char program[4096]; /* what was done, a line each */
 };
 
-/* Formats the disks of a fresh machine. */
-int world_init(struct world *world, unsigned n_disks, const char *layout, uint64_t seed);
+/* Formats the disks of a fresh machine; home_lacks: what its home disk cannot do, of enum sim_lack. */
+int world_init(struct world *world, unsigned n_disks, const char *layout, unsigned home_lacks, uint64_t seed);
 void world_done(struct world *world);
 
 int world_mount(struct world *world);
@@ -66,6 +75,12 @@ void world_abandon(struct world *world);
 
 /* One random operation. */
 void world_step(struct world *world, struct rng *rng);
+
+/* Nothing has changed since: every byte is what the model has now. */
+void world_check_same(struct world *world);
+
+/* All migrations that can be finished are. */
+void world_finish_jobs(struct world *world);
 
 /* Names, sizes and bytes are such as the model allows; afterwards the model is what was found. */
 void world_check(struct world *world);

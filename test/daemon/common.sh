@@ -32,6 +32,7 @@ mounts() {
 }
 
 unmount() {
+    is_mounted "$mnt" || { fail 'umount: nothing is mounted' && return; }
     eventually "umount" umount "$mnt" || umount -l "$mnt"
 }
 
@@ -42,12 +43,12 @@ has() {
     fail "$1: $(grep "$mnt" /proc/self/mountinfo)"
 }
 
-# eventually NAME COMMAND...: within two seconds
+# eventually NAME COMMAND...: within a minute, however busy the machine is
 eventually() {
     local name=$1
     shift
     n_checks=$((n_checks + 1))
-    for ((i = 0; i < 100; i++)); do
+    for ((i = 0; i < 3000; i++)); do
         "$@" >"$work/out" 2>&1 && return 0
         sleep 0.02
     done

@@ -53,6 +53,21 @@ not 'read-only' touch "$mnt/new"
 same 'with max_read' "$(cat "$mnt/file")" data
 unmount
 
+# Who serves a mount asks it nothing: killed while it waits for itself, it could never end. In a namespace of its own,
+# where nobody else looks at the mount.
+cat >"$work/alone" <<'SCRIPT'
+"$1" -f -d "$2" "$3" "$4" >"$5" 2>&1 &
+until dev=$(awk -v path="$4" '$5 == path { print $3 }' /proc/self/mountinfo) && [ -n "$dev" ] &&
+    [ "$(cat "/sys/class/bdi/$dev/read_ahead_kb")" = 4096 ]; do
+    kill -0 $! || exit 1
+    sleep 0.02
+done
+kill $!
+wait $!
+SCRIPT
+ok 'mounts alone' timeout 60 unshare -m bash "$work/alone" "$fallsfs" "$d0" "$d1" "$mnt" "$work/debug"
+same 'it asks itself nothing' "$(grep -c 'opcode: INIT' "$work/debug") $(grep 'opcode:' "$work/debug" | grep -v INIT)" '1 '
+
 # what mount.fuse3 makes of mount -t fuse.fallsfs
 mounts "$d0:$d1" "$mnt" -o rw,noexec,nosuid,nodev
 has 'fuse.fallsfs' 'rw,nosuid,nodev,noexec'
@@ -203,13 +218,26 @@ unmount
 
 # -- names of all kinds --
 
+# knows N WORD...: fallsctl sees N disks, all well, and where they are mounted
+# shellcheck disable=SC2317  # ok calls it
+knows() {
+    local n=$1
+    shift
+    "$fallsctl" status --json "$@" >"$work/status"
+    cat "$work/status"
+    jq -e --argjson n "$n" --arg mnt "$mnt" '.volumes[0] | .mountpoint == $mnt and .actions == [] and
+        (.disks | length) == $n and all(.disks[]; .state == "online" and .fs != null)' "$work/status"
+}
+
 for name in 'a:b' 'a,b' 'a b' 'a\b' 'a\:b' 'a"b' 'a%sb' $'a\nb' $'a\tb' '-o' 'ä→' 'a=b' '#a' '@include "x"' $'a\\'; do
-    rm -rf "$work/odd"
+    eventually "the daemon before $name ends" rm -rf "$work/odd"
     mkdir -p "$work/odd/$name" "$work/odd/e" "$work/odd/m $name"
     ok "format $name" "$fallsctl" format "$work/odd/$name" "$work/odd/e"
     mnt="$work/odd/m $name"
     says 0 '' -- "$work/odd/$name" "$work/odd/e" "$mnt"
     eventually "serves at $name" stat -f "$mnt/."
+    ok "status of $name" knows 2 "$mnt"
+    ok "status of $name, by its disks" knows 2 "$work/odd/e" "$work/odd/$name"
     eventually "umount $name" umount "$mnt"
     # the same from a configuration
     quoted=${name//\\/\\\\}
@@ -221,7 +249,13 @@ for name in 'a:b' 'a,b' 'a b' 'a\b' 'a\:b' 'a"b' 'a%sb' $'a\nb' $'a\tb' '-o' 'ä
     quoted=${name//\\/\\\\}
     quoted=${quoted//:/\\:}
     says 0 '' "$work/odd/$quoted:$work/odd/e" "$mnt"
+    eventually "serves at $name, in one word" stat -f "$mnt/."
+    # what the kernel lists as the source is such a word again
+    quoted=$(findmnt -J -o SOURCE "$mnt" | jq -r '.filesystems[0].source')
     eventually "umount $name, in one word" umount "$mnt"
+    ok "helper, by the source of $name" helper "$quoted" "$mnt"
+    eventually "serves at $name, by its source" stat -f "$mnt/."
+    eventually "umount $name, by its source" umount "$mnt"
 done
 mnt=$work/mnt
 
@@ -235,6 +269,8 @@ mkdir -p "${many[@]}"
 ok 'format many' "$fallsctl" format "${many[@]}"
 mounts "${many[@]}" "$mnt"
 has 'the first disks name the source' " ${many[0]}:${many[1]}:.*:\.\.\. "
+ok 'status knows the others' knows 40 "$mnt"
+ok 'status knows the mount of the last' knows 40 "${many[@]}"
 unmount
 
 # -- with what the systemd unit leaves it --

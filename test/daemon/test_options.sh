@@ -50,6 +50,12 @@ says 2 "fallsfs: -o layout=strip(1M): column 1: expected one, stripe, *" -o 'lay
 says 2 "fallsfs: -o layout=array(shape=8x8, dist=(block,block)): column 23: a divided dimension needs grid=*" \
     -o 'ro,layout=array(shape=8x8, dist=(block,block)),noatime' "${words[@]}"
 says 2 'fallsfs: -o layout=stripe(1M,ro: *' -o 'layout=stripe(1M,ro' "${words[@]}"
+says 2 "fallsfs: -o layout_rule=x: it is PATTERN:LAYOUT, *" -o layout_rule=x "${words[@]}"
+says 2 "fallsfs: -o layout_rule=a/b:one: 'a/b' is no pattern for names*" -o layout_rule=a/b:one "${words[@]}"
+says 2 "fallsfs: -o layout_rule=*:strip: column 1: expected one, *" -o 'layout_rule=*:strip' "${words[@]}"
+says 2 "fallsfs: -o layout_allow=all: it is owner, gid or admin" -o layout_allow=all "${words[@]}"
+says 2 "fallsfs: -o layout_gid=-1: not a number from 0 to 4294967294" -o layout_gid=-1 "${words[@]}"
+says 2 "fallsfs: layout_allow=gid: which group? add layout_gid=N" -o layout_allow=gid "${words[@]}"
 says 2 'fallsfs: degraded is for reading: add ro, as in -o ro,degraded' -o degraded "${words[@]}"
 says 2 'fallsfs: -o remount: *umount, then mount' -o remount,ro "${words[@]}"
 says 2 'fallsfs: -o subtype=x: the type is always fuse.fallsfs*' -o subtype=x "${words[@]}"
@@ -95,7 +101,7 @@ refuses 2 'syntax error; *' $'# a comment\nwait_disks = ;'
 refuses 3 "unknown key 'wait_disk'; here are known: options, mount, disks, wait_disks, missing, read_only, layout, io" \
     $'mount = "/x";\n\nwait_disk = 3;'
 refuses 2 "unknown key 'thread'; here are known: direct, threads, timeout, read_ahead" $'io = {\nthread = 3; };'
-refuses 1 "unknown key 'rule'; here are known: default" 'layout = { rule = "x"; };'
+refuses 1 "unknown key 'rule'; here are known: default, allow, gid, rules" 'layout = { rule = "x"; };'
 refuses 1 "unknown key 'id'; here are known: path" 'disks = ( { path = "/x"; id = "d0"; } );'
 refuses 2 'duplicate setting name; *' $'wait_disks = 3;\nwait_disks = 4;'
 refuses 1 'duplicate setting name; *' 'io = { threads = 3; threads = 3; };'
@@ -125,6 +131,13 @@ refuses 1 'io: expected a group, as in { ... }' 'io = 3;'
 refuses 1 'layout: expected a group, as in { ... }' 'layout = "stripe(1M)";'
 refuses 2 "default = strip(1M): column 1: expected one, stripe, *" $'layout = {\n  default = "strip(1M)"; };'
 refuses 1 'default = {(0,3,4,1);(2,5,4,1)}: column 12: FALLS 1 overlaps FALLS 0 at byte 2' 'layout = { default = "{(0,3,4,1);(2,5,4,1)}"; };'
+refuses 1 'allow = all: it is owner, gid or admin' 'layout = { allow = "all"; };'
+refuses 1 'rules: expected a list, as in ( ... )' 'layout = { rules = "x"; };'
+refuses 2 'rules: expected groups { match = *' $'layout = { rules = (\n"x" ); };'
+refuses 1 'rules: this one has no layout' 'layout = { rules = ( { match = "*"; } ); };'
+refuses 1 'rules: this one has no match' 'layout = { rules = ( { layout = "one"; } ); };'
+refuses 2 'rules: \*.npy: column 1: expected one, *' $'layout = { rules = (\n{ match = "*.npy"; layout = "x"; } ); };'
+refuses 1 "unknown key 'name'; here are known: match, layout" 'layout = { rules = ( { name = "x"; } ); };'
 refuses 1 'missing = maybe: it is refuse or readonly' 'missing = "maybe";'
 refuses 1 "mount: 'fast' is not an absolute path, *" 'mount = "fast";'
 refuses 1 "mount: '' is not an absolute path, *" 'mount = "";'
@@ -161,11 +174,13 @@ takes $'options = "noatime,"\n          "max_read=131072";'
 takes 'wait_disks = 00030; missing = "readonly"; read_only = true;'
 takes 'wait_disks: 0x1e, io: { threads = +1024 timeout = 0 read_ahead = "0" direct = FALSE }; layout = {};'
 takes 'disks = ( "/a\\b", "/a\"b", "/a\nb", "/a\x62", { path = "/c"; } );'
+takes 'layout = { allow = "gid"; gid = 1000; rules = ( { match = "*.npy"; layout = "stripe(4M) disp 128"; } ); };'
+takes 'layout = { rules = (); };'
 takes 'layout = { default = "array(shape=8x8, dist=(block,*), grid=4x1) # rows"; };'
 install -m 644 "$etc/fallsfs.conf" "$work/example.conf"
 says 1 "fallsfs: cannot mount at $work/nowhere: *" -c "$work/example.conf" "$work/nowhere"
 # every key is in the example and in the manual
-for key in options mount disks wait_disks missing read_only default direct threads timeout read_ahead; do
+for key in options mount disks wait_disks missing read_only default allow gid rules direct threads timeout read_ahead; do
     ok "$key is in the example" grep -qE "^ *$key = " "$etc/fallsfs.conf"
     ok "$key is in the manual" grep -qE "^\\.(BR?|BI) ([a-z]+\\.)?$key=" "$etc/man/fallsfs.conf.5"
 done

@@ -2,6 +2,9 @@
 /* The check in memory: random programs on simulated disks, interrupted anywhere. Whatever state they come back in,
  * looking writes nothing, no crash is taken for damage, a second run has nothing more to repair, an interrupted run can
  * be done again, and afterwards all that was promised is still there. */
+#include "fs/core/file.h"
+#include "fs/core/jobs.h"
+#include "fs/core/tree.h"
 #include "fs/fsck/check.h"
 #include "test/core/world.h"
 
@@ -13,12 +16,14 @@
 #define STEPS  14
 #define SHARDS 4
 
-static const struct {
-    unsigned n_disks;
-    const char *layout;
-} shapes[] = {
-    { 1, "one" },           { 2, "stripe(64)" },           { 3, "stripe(7)" },
-    { 2, "stripe(100,5)" }, { 3, "stripe(128) disp 100" }, { 4, "var(10,200,30)" },
+static const struct world_shape shapes[] = {
+    { 1, "one", 0 },
+    { 2, "stripe(64)", 0 },
+    { 3, "stripe(7)", 0 },
+    { 2, "stripe(100,5)", 0 },
+    { 3, "stripe(128) disp 100", 0 },
+    { 4, "var(10,200,30)", 0 },
+    { 3, "stripe(7)", SIM_LACKS_TMPFILE },
 };
 
 /* -- fsck of a world -- */
@@ -28,16 +33,22 @@ struct heard {
     char left[512];
 };
 
-static void hear(void *arg, const struct finding *finding)
+static void hear_all(void *arg, const struct finding *finding)
 {
     struct heard *heard = arg;
 
-    if (finding->fate == FINDING_LEFT && heard->left[0] == 0)
+    if (heard->left[0] == 0)
         snprintf(heard->left, sizeof heard->left, "%s (%s): %s", finding->kind,
                  finding->path != NULL     ? finding->path
                  : finding->object != NULL ? finding->object
                                            : "",
                  finding->what);
+}
+
+static void hear(void *arg, const struct finding *finding)
+{
+    if (finding->fate == FINDING_LEFT)
+        hear_all(arg, finding);
 }
 
 static int open_volume(struct sim *sim, unsigned n_disks, enum volume_flags flags, struct volume **ret_volume)
@@ -63,15 +74,13 @@ static int open_volume(struct sim *sim, unsigned n_disks, enum volume_flags flag
 static int run_fsck(struct sim *sim, unsigned n_disks, struct check *check)
 {
     struct volume *volume;
-    int r = open_volume(sim, n_disks, check->repair ? 0 : VOLUME_READ_ONLY, &volume);
+    int r = open_volume(sim, n_disks, check->repair ? VOLUME_REPAIR : VOLUME_READ_ONLY, &volume);
 
     if (r < 0)
         return r;
     r = check_volume(check, volume);
     if (r == 0 && check->repair)
         r = volume_sync(volume);
-    if (r == 0)
-        r = volume_end_epoch(volume);
     volume_free(volume);
     return r;
 }
@@ -96,8 +105,9 @@ static uint64_t run_program(struct world *world, uint64_t seed, uint64_t crash_a
     size_t shape = rng_below(&rng, ARRAY_SIZE(shapes));
     uint64_t before;
 
-    if (world_init(world, shapes[shape].n_disks, shapes[shape].layout, seed) < 0)
+    if (world_init(world, shapes[shape].n_disks, shapes[shape].layout, shapes[shape].home_lacks, seed) < 0)
         return 0;
+    world->migrates = rng_chance(&rng, 50);
     before = world->sim->calls;
     if (crash_at > 0)
         sim_crash_at(world->sim, before + crash_at);
@@ -147,6 +157,16 @@ static void repair(struct world *world, struct rng *rng, uint64_t seed, uint64_t
               OF(world, at), world->program);
 }
 
+/* After an orderly end, with all jobs done, there is nothing to be repaired or removed. */
+static void expect_nothing_left(struct world *world, uint64_t seed, uint64_t at)
+{
+    struct heard heard = { "" };
+    struct check check = { .tell = hear_all, .arg = &heard };
+
+    cr_assert_eq(run_fsck(world->sim, world->n_disks, &check), 0, WHERE "fsck at the end", OF(world, at));
+    cr_assert(heard.left[0] == 0, WHERE "after an orderly end: %s\n%s", OF(world, at), heard.left, world->program);
+}
+
 static void crash_once(uint64_t seed, uint64_t at)
 {
     static struct world world;
@@ -162,9 +182,97 @@ static void crash_once(uint64_t seed, uint64_t at)
     cr_assert_eq(sim_n_open(world.sim), 0, WHERE "descriptors are left open", OF(&world, at));
     if (world_mount(&world) == 0) {
         world_check(&world);
-        world_abandon(&world);
+        world_finish_jobs(&world);
+        world_check_same(&world);
+        world_unmount(&world);
     }
     cr_assert(world.why[0] == 0, WHERE "after fsck: %s\n%s", OF(&world, at), world.why, world.program);
+    expect_nothing_left(&world, seed, at);
+    world_done(&world);
+}
+
+ParameterizedTestParameters(fsck, an_orderly_end_leaves_nothing)
+{
+    static uint64_t shard[SHARDS] = { 0, 1, 2, 3 };
+
+    return cr_make_param_array(uint64_t, shard, SHARDS);
+}
+
+ParameterizedTest(uint64_t *shard, fsck, an_orderly_end_leaves_nothing)
+{
+    for (struct rng rng = rng_shard_from_env(600, *shard, SHARDS); rng_next(&rng);) {
+        static struct world world;
+
+        (void) run_program(&world, rng.seed, 0);
+        if (world.fs == NULL)
+            (void) world_mount(&world);
+        world_finish_jobs(&world);
+        world_unmount(&world);
+        cr_assert(world.why[0] == 0, WHERE "%s\n%s", rng.seed, UINT64_C(0), world.layout, world.why, world.program);
+        expect_nothing_left(&world, rng.seed, 0);
+        world_done(&world);
+    }
+}
+
+/* Whatever a migration has come to, emptying the file leaves nothing of it. */
+Test(fsck, a_file_emptied_while_it_is_migrated)
+{
+    static const struct cred cred = { .umask = 022 };
+
+    for (int steps = 0; steps < 12; steps++) {
+        static struct world world;
+        struct layout_error error;
+        struct choice choice;
+        struct inode *inode;
+        struct file *file;
+        struct stat st;
+        uint64_t number;
+
+        cr_assert_eq(world_init(&world, 3, "one on d1", 0, 1), 0);
+        cr_assert_eq(world_mount(&world), 0);
+        cr_assert_eq(tree_create(world.fs, inodes_root(world.fs->inodes), "f", 0644, &cred, &inode, &st, &file), 0);
+        cr_assert_eq(file_write(world.fs, file, "bytes", 5, 600), 5);
+        cr_assert_eq(layouts_add(world.fs->layouts, "stripe(7) on d0,d2", &choice.layout, &choice.rotates, &error), 0);
+        cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, choice.rotates, 0, &number), 0);
+        layouts_put(world.fs->layouts, choice.layout);
+        for (int i = 0; i < steps; i++)
+            (void) jobs_step(world.fs->jobs);
+        cr_assert_eq(file_truncate(world.fs, file, 0), 0);
+        file_put(world.fs, file);
+        inode_unref(world.fs->inodes, inode);
+        world_finish_jobs(&world);
+        cr_assert_eq(fs_free(steal(world.fs)), 0);
+        expect_nothing_left(&world, 1, (uint64_t) steps);
+        world_done(&world);
+    }
+}
+
+/* Each directory there is, unreadable once. */
+Test(fsck, what_cannot_be_read_is_told)
+{
+    static struct world world;
+    struct heard heard = { "" };
+    struct check check = { .tell = hear, .arg = &heard };
+    uint64_t n_calls;
+
+    (void) run_program(&world, 1, 0);
+    if (world.fs != NULL)
+        world_abandon(&world);
+    n_calls = world.sim->calls;
+    cr_assert_eq(run_fsck(world.sim, world.n_disks, &check), 0);
+    n_calls = world.sim->calls - n_calls;
+    for (uint64_t i = 1; i <= n_calls; i++) {
+        uint64_t before = world.sim->calls, n_failed = world.sim->n_failed;
+        const struct sim_fault fault = { before + i, EIO, false, -1, SIM_MASK(SIM_READ_DIR) };
+        int r;
+
+        sim_fail_calls(world.sim, &fault);
+        r = run_fsck(world.sim, world.n_disks, &check);
+        sim_heal(world.sim);
+        if (world.sim->n_failed > n_failed)
+            cr_expect(r < 0 || check.n_left > 0, "a directory cannot be read at call %" PRIu64 ": nobody says so", i);
+    }
+    cr_expect_geq(world.sim->n_failed, 6, "ns, todo, tmp, layout, obj and what is in it");
     world_done(&world);
 }
 

@@ -13,6 +13,7 @@ pid=
 clean_up() {
     cd / || exit 1
     umount "$work/m" 2>/dev/null || fusermount3 -u "$work/m" 2>/dev/null
+    umount "$work/d1/.fallsfs/obj" 2>/dev/null
     rm -rf "$work"
 }
 trap clean_up EXIT
@@ -265,6 +266,22 @@ says 4 '*/f: layout: its layout is lost*' -y
 [ "$(find d?/.fallsfs/obj -type f | wc -l)" = "$(find kept/d?/.fallsfs/obj -type f | wc -l)" ] ||
     complain "$what: objects moved"
 
+# -- what users have said --
+
+again
+mkdir "$home/ns/dir"
+setfattr -n user.fallsfs.layout -v 'stripe(64K) on d0,d2 # so' "$home/ns/dir"
+setfattr -n user.fallsfs.array -v 'shape=8x8 type=f8' "$home/ns/dir"
+setfattr -n user.fallsfs.array -v 'shape=8x8 type=f8' "$home/ns/g"
+looks 0 '*nothing is wrong'
+setfattr -n user.fallsfs.layout -v 'stripe(64K) on d3' "$home/ns/dir"
+setfattr -n user.fallsfs.layout -v 0x6f6e650061 "$home/ns"
+setfattr -n user.fallsfs.array -v 'shape=' "$home/ns/g"
+repaired 'texts of directories and files' '*default: the layout*/dir: default: *'
+[ "$(getfattr -d -m 'user.fallsfs\.' "$home/ns" "$home/ns/dir" "$home/ns/g" | grep -v '^#' | xargs)" = 'user.fallsfs.array=shape=8x8 type=f8' ] ||
+    complain "$what: not the bad ones, and no others, are gone"
+is g g
+
 # -- records --
 
 again
@@ -446,6 +463,37 @@ is g g
 start && cmp -s "m/$name" f && cp g m/more || complain "$what: cannot be mounted"
 stop
 is more g
+
+# A file system whose server is gone lies over the objects of a disk.
+kill_objects() {
+    python3 - "$1/.fallsfs/obj" <<'PYTHON'
+import ctypes, os, sys
+fd = os.open("/dev/fuse", os.O_RDWR)
+options = f"fd={fd},rootmode=40000,user_id=0,group_id=0"
+sys.exit(ctypes.CDLL(None).mount(b"dead", sys.argv[1].encode(), b"fuse", 0, options.encode()) != 0)
+PYTHON
+}
+
+if [ "$(id -u)" = 0 ]; then
+    again
+    what='home disk, copies that cannot be read'
+    says 0 '*nothing is wrong' -y --copies
+    for copy in d2/.fallsfs/obj/*/*.m; do
+        mv "$copy" "d1${copy#d2}"
+    done
+    mv d0 was
+    mkdir d0
+    kill_objects d1 || complain "$what: no mount"
+    says_home 8 d0 d1 d2
+    grep -q '^d1 obj: unreadable: .*again when they can' out || complain "$what: $(cat out)"
+    umount d1/.fallsfs/obj
+    says_home 5 d0 d1 d2
+    lost_bytes g
+    cp -a was/.fallsfs/obj/. "$home/obj/"
+    rm -rf was
+    "$fsck" -y d0 d1 d2 >/dev/null 2>&1
+    is g g
+fi
 
 again
 what='home disk, names that collide'

@@ -3,15 +3,9 @@
 #include "fs/daemon/config.h"
 #include "layout/layout.h"
 #include "test/fuzz/fuzz.h"
+#include "test/fuzz/libconfig_leaks.h"
 
 #include <string.h>
-
-/* libconfig 1.5 loses what it has read of a text with a syntax error. */
-const char *__lsan_default_suppressions(void); // NOLINT(bugprone-reserved-identifier)
-const char *__lsan_default_suppressions(void)  // NOLINT(bugprone-reserved-identifier)
-{
-    return "leak:libconfig";
-}
 
 static void check(const struct options *options)
 {

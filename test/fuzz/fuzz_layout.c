@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a layout: parse, print, parse again; where it is one, map and runs must agree with each other. */
+/* Any bytes as a layout or an array: parse, print, parse again; where it is one, map and runs must agree with each
+ * other. */
 #include "layout/layout.h"
 #include "layout/map.h"
 #include "test/fuzz/fuzz.h"
@@ -42,12 +43,28 @@ static void check_map(const struct pattern *pattern)
     }
 }
 
+/* The same bytes as what the bytes of a file mean. */
+static void check_array(const char *text, size_t len)
+{
+    struct layout_error error = { 0 };
+    char type[LAYOUT_MAX_TYPE];
+    struct array array;
+    uint64_t bytes;
+
+    if (layout_parse_array(text, len, &array, type, &error) < 0) {
+        REQUIRE(error.column > 0 && error.column <= len + 1 && error.why[0] != 0);
+        return;
+    }
+    REQUIRE(array_bytes(&array, &bytes) == 0 && memchr(type, 0, sizeof type) != NULL);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     cleanup(layout_freep) struct layout *layout = NULL;
     struct layout_error error = { 0 };
     int r = layout_parse((const char *) data, size, 0, &layout, &error);
 
+    check_array((const char *) data, size);
     if (r < 0) {
         REQUIRE(layout == NULL && error.column > 0 && error.why[0] != 0);
         REQUIRE(error.column <= size + 1);

@@ -281,3 +281,54 @@ Test(notation, bytes_behind_a_nul_are_not_lost)
     cr_expect_eq(layout_parse("stripe(1,2)\0x", 13, 0, &layout, &error), -EINVAL);
     cr_expect_eq(error.column, 12);
 }
+
+/* -- what bytes mean -- */
+
+struct array_case {
+    char text[96], want[96];
+};
+
+ParameterizedTestParameters(notation, arrays)
+{
+    static struct array_case rows[] = {
+        { "shape=8192x8192 elem=8 type=f8 order=row header=512", "8192x8192 elem 8 f8 row header 512" },
+        { "shape=8192x8192 type=<f8", "8192x8192 elem 8 <f8 row header 0" },
+        { "type=c16, order=col, shape=3", "3 elem 16 c16 col header 0" },
+        { " header=1K\n shape = 2x3x4 # bytes\n", "2x3x4 elem 1  row header 1024" },
+        { "shape=10 type=S elem=24", "10 elem 24 S row header 0" },
+        { "", "column 1: shape= is missing, as in shape=8192x8192 type=f8" },
+        { "type=f8", "column 8: shape= is missing, as in shape=8192x8192 type=f8" },
+        { "shape=8x0", "column 9: a dimension must be at least 1" },
+        { "shape=8x", "column 9: expected a number, found the end" },
+        { "shape=8 elem=4 type=f8", "column 21: f8 has 8 bytes, elem says 4" },
+        { "shape=8 type=", "column 14: expected a type such as f8, i4 or u1, found the end" },
+        { "shape=8 type=abcdefghijklmnop", "column 14: a type has at most 15 bytes" },
+        { "shape=8 order=up", "column 15: expected row or col, found 'up'" },
+        { "shape=8 shape=8", "column 9: shape is given twice" },
+        { "shape=8 depth=3", "column 9: expected shape=, elem=, type=, order= or header=, found 'depth'" },
+        { "shape=1G x 1G x 1G x 8", "column 7: the array reaches past byte 2^62" },
+        { "shape=8 type=f99999999999999 elem=4", "column 14: f99999999999999 has 99999999999999 bytes, elem says 4" },
+        { "shape=4 header=4T type=f8 elem=0", "column 32: the element size must be at least 1" },
+    };
+
+    return cr_make_param_array(struct array_case, rows, ARRAY_SIZE(rows));
+}
+
+ParameterizedTest(struct array_case *row, notation, arrays)
+{
+    struct layout_error error;
+    struct array array;
+    char type[LAYOUT_MAX_TYPE], found[256] = "";
+    size_t at = 0;
+    int r = layout_parse_array(row->text, strlen(row->text), &array, type, &error);
+
+    if (r < 0) {
+        snprintf(found, sizeof found, "column %zu: %s", error.column, error.why);
+    } else {
+        for (uint32_t i = 0; i < array.ndims; i++)
+            at += (size_t) snprintf(found + at, sizeof found - at, "%s%" PRIu64, i > 0 ? "x" : "", array.size[i]);
+        snprintf(found + at, sizeof found - at, " elem %" PRIu64 " %s %s header %" PRIu64, array.elem, type,
+                 array.order == ARRAY_ROW_MAJOR ? "row" : "col", array.header);
+    }
+    cr_expect_str_eq(found, row->want, "'%s' is '%s'", row->text, found);
+}

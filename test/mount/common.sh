@@ -95,6 +95,18 @@ not() {
     return 1
 }
 
+# refused WHAT ERROR COMMAND...: it must fail with this error, as the C locale words it.
+refused() {
+    local name=$1 error=$2
+    shift 2
+    n_checks=$((n_checks + 1))
+    if LC_ALL=C "$@" >"$work/out" 2>&1; then
+        fail "$name: it should not work"
+    elif ! grep -qF "$error" "$work/out"; then
+        fail "$name: not '$error' but $(cat "$work/out")"
+    fi
+}
+
 # same NAME GOT WANTED
 same() {
     n_checks=$((n_checks + 1))

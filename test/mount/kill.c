@@ -5,6 +5,7 @@
  *     kill FALLSFS MOUNTPOINT DISK...               as many cycles as the environment says (see rng.h)
  *
  * Writers keep a model of each file, and the one operation under way, in memory that outlives the daemon. */
+#include "test/mount/crash.h"
 #include "test/support/rng.h"
 
 #include <fcntl.h>
@@ -13,26 +14,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-#define N_WRITERS  4
-#define N_FILES    3
-#define MAX_SIZE   (96 << 10)
-#define MAX_WRITE  (20 << 10)
-#define FUSE_MAGIC 0x65735546
 
 enum kind { NOTHING, WRITE, TRUNCATE, PUNCH, REPLACE, REMOVE, CREATE };
 
 static const char *const kind_names[] = { "nothing", "write", "truncate", "punch", "replace", "remove", "create" };
-
-struct content {
-    bool there;
-    uint64_t size;
-    uint8_t data[MAX_SIZE]; /* zero from size on */
-};
 
 /* A file as all finished operations made it, and as the one under way would make it. */
 struct model {
@@ -50,13 +37,6 @@ struct shared {
 
 static struct shared *shared;
 
-static void sleep_us(uint64_t us)
-{
-    const struct timespec time = { (time_t) (us / 1000000), (long) (us % 1000000 * 1000) };
-
-    nanosleep(&time, NULL);
-}
-
 /* -- writers -- */
 
 struct writer {
@@ -65,16 +45,6 @@ struct writer {
     struct rng rng;
     int fd[N_FILES]; /* -1: not open */
 };
-
-struct name {
-    char s[256];
-};
-
-static const char *name_of(struct name *name, const char *top, unsigned writer, unsigned file, const char *suffix)
-{
-    snprintf(name->s, sizeof name->s, "%s/w%uf%u%s", top, writer, file, suffix);
-    return name->s;
-}
 
 /* Bytes that tell whose they are, when there is something to find out. */
 static void stamp(uint8_t *to, size_t len, unsigned writer, unsigned file, uint64_t seq)
@@ -328,31 +298,6 @@ static bool check_content(struct model *model, unsigned writer, unsigned file, c
     return true;
 }
 
-static bool read_it(const char *path, struct content *found)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat st;
-    uint64_t done = 0;
-    ssize_t n = 1;
-
-    memset(found, 0, sizeof *found);
-    if (fd < 0)
-        return errno == ENOENT;
-    found->there = true;
-    if (fstat(fd, &st) < 0 || st.st_size > MAX_SIZE) {
-        close(fd);
-        return false;
-    }
-    found->size = (uint64_t) st.st_size;
-    while (n > 0 && done < found->size) {
-        n = read(fd, found->data + done, found->size - done);
-        if (n > 0)
-            done += (uint64_t) n;
-    }
-    close(fd);
-    return n >= 0 && done == found->size;
-}
-
 /* Compares all files with their models; from now on they are as they were found. */
 static bool check_all(const char *top)
 {
@@ -364,7 +309,7 @@ static bool check_all(const char *top)
             struct model *model = &shared->model[w][f];
             struct name name;
 
-            if (!read_it(name_of(&name, top, w, f, ""), &found)) {
+            if (!content_read(name_of(&name, top, w, f, ""), &found)) {
                 good = complain(model, w, f, strerror(errno), found.size);
                 continue;
             }
@@ -378,57 +323,10 @@ static bool check_all(const char *top)
 
 /* -- the daemon -- */
 
-struct daemon_args {
-    char *fallsfs, *top;
-    char **disk;
-    int n_disks;
-};
-
 static const char *const layouts[] = {
     "layout=stripe(1M)", "layout=stripe(4K)", "layout=stripe(7,3)",
     "layout=stripe(1)",  "layout=one",        "layout={(0,1,6,1);(2,3,6,1);(4,5,6,1)} disp 2",
 };
-
-static pid_t start(const struct daemon_args *args, const char *layout)
-{
-    char *argv[64] = { args->fallsfs, (char *) (uintptr_t) "-f", (char *) (uintptr_t) "-o",
-                       (char *) (uintptr_t) layout };
-    pid_t pid = fork();
-
-    if (pid != 0)
-        return pid;
-    for (int i = 0; i < args->n_disks && i < 50; i++)
-        argv[4 + i] = args->disk[i];
-    argv[4 + args->n_disks] = args->top;
-    execv(args->fallsfs, argv);
-    _exit(127);
-}
-
-/* Until somebody serves the mount. */
-static bool wait_for_mount(const char *top, pid_t daemon)
-{
-    struct statfs st;
-
-    for (int i = 0; i < 20000; i++) {
-        int status;
-
-        if (statfs(top, &st) == 0 && (unsigned long) st.f_type == FUSE_MAGIC)
-            return true;
-        if (waitpid(daemon, &status, WNOHANG) == daemon) {
-            printf("the daemon ended with status %d instead of mounting\n", status);
-            return false;
-        }
-        sleep_us(1000);
-    }
-    printf("the daemon does not mount\n");
-    return false;
-}
-
-static void kill_it(pid_t daemon)
-{
-    kill(daemon, SIGKILL);
-    waitpid(daemon, NULL, 0);
-}
 
 /* Writers hear of the daemon's death at once. */
 static bool reap_writer(pid_t writer)
@@ -448,32 +346,32 @@ static bool reap_writer(pid_t writer)
     return false;
 }
 
-static bool cycle(const struct daemon_args *args, struct rng *rng)
+static bool cycle(const struct daemon *daemon, struct rng *rng)
 {
     const char *layout = layouts[rng_below(rng, ARRAY_SIZE(layouts))];
     uint64_t delay = rng_below(rng, 40000), seed = rng_u64(rng) >> 4;
-    pid_t daemon = start(args, layout), writer[N_WRITERS];
+    pid_t pid = daemon_start(daemon, layout), writer[N_WRITERS];
     bool good = true;
 
     if (rng_chance(rng, 10)) { /* while it starts, or recovers */
         sleep_us(rng_below(rng, 30000));
-        kill_it(daemon);
+        daemon_kill(pid);
         return true;
     }
-    if (!wait_for_mount(args->top, daemon))
+    if (!daemon_wait(daemon, pid))
         return false;
-    if (!check_all(args->top)) {
-        kill_it(daemon);
+    if (!check_all(daemon->top)) {
+        daemon_kill(pid);
         return false;
     }
     shared->killed = false;
     fflush(stdout);
     for (unsigned i = 0; i < N_WRITERS; i++)
         if ((writer[i] = fork()) == 0)
-            write_until_killed(i, args->top, seed);
+            write_until_killed(i, daemon->top, seed);
     sleep_us(delay);
     shared->killed = true;
-    kill_it(daemon);
+    daemon_kill(pid);
     for (int i = 0; i < N_WRITERS; i++)
         good = reap_writer(writer[i]) && good;
     return good && !shared->failed;
@@ -481,22 +379,22 @@ static bool cycle(const struct daemon_args *args, struct rng *rng)
 
 int main(int argc, char **argv)
 {
-    struct daemon_args args = {
-        .fallsfs = argc > 3 ? argv[1] : NULL, .top = argc > 3 ? argv[2] : NULL, .disk = argv + 3, .n_disks = argc - 3
-    };
+    struct daemon daemon = { .fallsfs = argv[1], .top = argv[2], .n_disks = MIN(argc - 3, MAX_DISKS) };
     uint64_t n = 0;
 
     if (argc < 4) {
         fprintf(stderr, "usage: %s FALLSFS MOUNTPOINT DISK...\n", argv[0]);
         return 2;
     }
+    for (int i = 0; i < daemon.n_disks; i++)
+        daemon.disk[i] = argv[3 + i];
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return 2;
     for (struct rng rng = rng_from_env(500); rng_next(&rng); n++) {
         struct rng chosen = rng_from_seed(rng.seed);
 
-        if (!cycle(&args, &chosen)) {
+        if (!cycle(&daemon, &chosen)) {
             printf("in cycle %" PRIu64 "; " RNG_SEED "\n", n, rng.seed);
             return 1;
         }

@@ -66,12 +66,6 @@ static const char *to_path(const struct op *op)
     return op_path(op->to);
 }
 
-/* For what may be a file: a file that is setgid and not executable for its group is a matter of its own (posix.sh). */
-static mode_t file_mode(const struct op *op)
-{
-    return op->mode & (mode_t) ~S_ISGID;
-}
-
 static int fd_of(const struct side *side, const struct op *op)
 {
     return side->fd[op->fd];
@@ -93,13 +87,13 @@ static int64_t keep_fd(struct side *side, unsigned at, int fd)
 static int64_t run_open(struct side *side, const struct op *op, struct outcome *out)
 {
     (void) out;
-    return keep_fd(side, op->fd, openat(side->root, from_path(op), op->flags | O_NONBLOCK | O_CLOEXEC, file_mode(op)));
+    return keep_fd(side, op->fd, openat(side->root, from_path(op), op->flags | O_NONBLOCK | O_CLOEXEC, op->mode));
 }
 
 static int64_t run_tmpfile(struct side *side, const struct op *op, struct outcome *out)
 {
     (void) out;
-    return keep_fd(side, op->fd, openat(side->root, "d1", O_TMPFILE | O_RDWR | O_CLOEXEC, file_mode(op)));
+    return keep_fd(side, op->fd, openat(side->root, "d1", O_TMPFILE | O_RDWR | O_CLOEXEC, op->mode));
 }
 
 static int64_t run_reopen(struct side *side, const struct op *op, struct outcome *out)
@@ -251,14 +245,21 @@ static int64_t run_sync(struct side *side, const struct op *op, struct outcome *
 static int64_t run_copy(struct side *side, const struct op *op, struct outcome *out)
 {
     loff_t in = (loff_t) op->off, to = (loff_t) op->off2;
-    uint64_t copied = 0;
+    uint64_t copied = 0, len = op->len;
+    struct stat st;
     ssize_t n = 1;
 
     (void) out;
-    if (is_direct(fd_of(side, op)) || is_direct(side->fd[op->fd2]))
-        return 0; /* the plain side wants everything aligned */
-    while (copied < op->len && n > 0) {
-        n = copy_file_range(fd_of(side, op), &in, side->fd[op->fd2], &to, op->len - copied, 0);
+    if (is_direct(fd_of(side, op)) ||
+        is_direct(side->fd[op->fd2])) { /* whole pages, as above, of which there are some */
+        in &= ~(loff_t) (PAGE - 1);
+        to &= ~(loff_t) (PAGE - 1);
+        if (fstat(fd_of(side, op), &st) < 0 || in >= st.st_size)
+            return 0;
+        len = MIN(len, (uint64_t) (st.st_size - in)) & ~(uint64_t) (PAGE - 1);
+    }
+    while (copied < len && n > 0) {
+        n = copy_file_range(fd_of(side, op), &in, side->fd[op->fd2], &to, len - copied, 0);
         if (n > 0)
             copied += (uint64_t) n;
     }
@@ -308,7 +309,7 @@ static int64_t run_fork(struct side *side, const struct op *op, struct outcome *
 static int64_t run_fchmod(struct side *side, const struct op *op, struct outcome *out)
 {
     (void) out;
-    return checked(fchmod(fd_of(side, op), file_mode(op)));
+    return checked(fchmod(fd_of(side, op), op->mode));
 }
 
 static int64_t run_futimens(struct side *side, const struct op *op, struct outcome *out)
@@ -412,13 +413,13 @@ static int64_t run_mknod(struct side *side, const struct op *op, struct outcome 
     static const mode_t fmt[] = { S_IFIFO, S_IFSOCK, S_IFREG, 0 };
 
     (void) out;
-    return checked(mknodat(side->root, from_path(op), fmt[op->seed % 4] | file_mode(op), 0));
+    return checked(mknodat(side->root, from_path(op), fmt[op->seed % 4] | op->mode, 0));
 }
 
 static int64_t run_chmod(struct side *side, const struct op *op, struct outcome *out)
 {
     (void) out;
-    return checked(fchmodat(side->root, from_path(op), file_mode(op), 0));
+    return checked(fchmodat(side->root, from_path(op), op->mode, 0));
 }
 
 static int64_t run_chown(struct side *side, const struct op *op, struct outcome *out)

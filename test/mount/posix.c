@@ -91,15 +91,14 @@ static bool run_check(const struct check *check)
 
 int main(int argc, char **argv)
 {
-    const struct check *const all[] = { checks_of_names, checks_of_data, checks_of_rights, checks_of_times };
     unsigned n = 0, n_missed = 0;
 
     if (argc < 2 || chdir(argv[1]) < 0) {
         fprintf(stderr, "usage: %s DIRECTORY [NAME]\n", argv[0]);
         return 2;
     }
-    for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-        for (const struct check *check = all[i]; check->name != NULL; check++)
+    for (size_t i = 0; all_checks[i] != NULL; i++)
+        for (const struct check *check = all_checks[i]; check->name != NULL; check++)
             if (argc < 3 || strcmp(argv[2], check->name) == 0) {
                 n++;
                 n_missed += !run_check(check);

@@ -16,6 +16,9 @@ struct check {
     void (*run)(void);
 };
 
+/* What a program of checks consists of, NULL at the end; posix.c runs it. */
+extern const struct check *const all_checks[];
+
 extern const struct check checks_of_names[], checks_of_data[], checks_of_rights[], checks_of_times[];
 
 /* Ends the check. */

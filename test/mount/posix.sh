@@ -16,11 +16,11 @@ mkdir -m 755 "$work/plain" "$work/plain/rights"
 ok 'the checks themselves, on a plain directory' "$checks" "$work/plain"
 ok 'rights on a plain directory' sh -c "'$rights' '$work/plain/rights' >'$work/rights.plain'"
 
-for layout in 'stripe(4K)' 'stripe(7,2) disp 1000'; do
+for options in 'layout=stripe(4K)' 'layout=stripe(7,2) disp 1000' 'layout=stripe(4K),direct_io'; do
     make_volume 3
-    start -o "layout=$layout"
-    ok "checks, $layout" "$checks" "$mnt"
-    same "subfiles and names that belong to nothing, $layout" "$(leftovers | head)" ''
+    start -o "$options"
+    ok "checks, $options" "$checks" "$mnt"
+    same "subfiles and names that belong to nothing, $options" "$(leftovers | head)" ''
     stop
 done
 

@@ -12,6 +12,7 @@
  *     life 1   nothing                             created
  *     life 2   base (empty)     + changes          <- fsync: life 2 is what there is, its bytes are its base
  */
+#include "test/mount/crash.h"
 #include "test/support/rng.h"
 
 #include <dirent.h>
@@ -23,26 +24,12 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#define N_WRITERS     4
-#define N_FILES       3
 #define N_LIVES       6
 #define N_CHANGES     48
-#define MAX_SIZE      (96 << 10)
-#define MAX_WRITE     (20 << 10)
-#define MAX_DISKS     8
-#define FUSE_MAGIC    0x65735546
 #define IOC_GOINGDOWN _IOR('X', 125, uint32_t) /* of XFS; ext4 and f2fs have it, too */
-
-struct content {
-    bool there;
-    uint64_t size;
-    uint8_t data[MAX_SIZE]; /* zero from size on */
-};
 
 struct change {
     enum { WRITE, TRUNCATE, PUNCH } kind;
@@ -78,13 +65,6 @@ struct disk {
 };
 
 static struct shared *shared;
-
-static void sleep_us(uint64_t us)
-{
-    const struct timespec time = { (time_t) (us / 1000000), (long) (us % 1000000 * 1000) };
-
-    nanosleep(&time, NULL);
-}
 
 /* -- what was done -- */
 
@@ -158,16 +138,6 @@ struct writer {
     struct rng rng;
     int fd[N_FILES]; /* -1: not open */
 };
-
-struct name {
-    char s[256];
-};
-
-static const char *name_of(struct name *name, const char *top, unsigned writer, unsigned file, const char *suffix)
-{
-    snprintf(name->s, sizeof name->s, "%s/w%uf%u%s", top, writer, file, suffix);
-    return name->s;
-}
 
 /* An operation that failed leaves its file alone from then on. */
 static bool worked(struct writer *writer, unsigned file, const char *what, bool ok)
@@ -445,31 +415,6 @@ static bool check_found(const struct model *model, unsigned writer, unsigned fil
     return false;
 }
 
-static bool read_it(const char *path, struct content *found)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat st;
-    uint64_t done = 0;
-    ssize_t n = 1;
-
-    memset(found, 0, sizeof *found);
-    if (fd < 0)
-        return errno == ENOENT;
-    found->there = true;
-    if (fstat(fd, &st) < 0 || st.st_size > MAX_SIZE) {
-        close(fd);
-        return false;
-    }
-    found->size = (uint64_t) st.st_size;
-    while (n > 0 && done < found->size) {
-        n = read(fd, found->data + done, found->size - done);
-        if (n > 0)
-            done += (uint64_t) n;
-    }
-    close(fd);
-    return n >= 0 && done == found->size;
-}
-
 /* Compares all files with what they can be; from now on they are as they were found, for good: it came from disk. */
 static bool check_all(const char *top)
 {
@@ -480,7 +425,7 @@ static bool check_all(const char *top)
             struct model *model = &shared->model[w][f];
             struct name name;
 
-            if (!read_it(name_of(&name, top, w, f, ""), &model->now)) {
+            if (!content_read(name_of(&name, top, w, f, ""), &model->now)) {
                 printf("writer %u, file %u: cannot be read: %s\n", w, f, strerror(errno));
                 for (uint32_t i = 0; i < model->n_lives; i++)
                     print_life(&model->life[i], UINT64_MAX);
@@ -498,53 +443,17 @@ static bool check_all(const char *top)
 /* -- disks and the daemon -- */
 
 struct world {
-    char *fallsfs, *top;
+    struct daemon daemon;
     struct disk disk[MAX_DISKS];
-    int n_disks;
 };
 
 static const char *const layouts[] = { "layout=stripe(1M)", "layout=stripe(4K)", "layout=stripe(7,3)",
                                        "layout={(0,1,6,1);(2,3,6,1);(4,5,6,1)} disp 2" };
 
-static pid_t start(const struct world *world, const char *layout)
+static void kill_it(const struct world *world, pid_t pid)
 {
-    char *argv[MAX_DISKS + 6] = { world->fallsfs, (char *) (uintptr_t) "-f", (char *) (uintptr_t) "-o",
-                                  (char *) (uintptr_t) layout };
-    pid_t pid = fork();
-
-    if (pid != 0)
-        return pid;
-    for (int i = 0; i < world->n_disks; i++)
-        argv[4 + i] = world->disk[i].dir;
-    argv[4 + world->n_disks] = world->top;
-    execv(world->fallsfs, argv);
-    _exit(127);
-}
-
-static bool wait_for_mount(const char *top, pid_t daemon)
-{
-    struct statfs st;
-
-    for (int i = 0; i < 20000; i++) {
-        int status;
-
-        if (statfs(top, &st) == 0 && (unsigned long) st.f_type == FUSE_MAGIC)
-            return true;
-        if (waitpid(daemon, &status, WNOHANG) == daemon) {
-            printf("the daemon ended with status %d instead of mounting\n", status);
-            return false;
-        }
-        sleep_us(1000);
-    }
-    printf("the daemon does not mount\n");
-    return false;
-}
-
-static void kill_it(const struct world *world, pid_t daemon)
-{
-    kill(daemon, SIGKILL);
-    waitpid(daemon, NULL, 0);
-    (void) umount2(world->top, MNT_DETACH);
+    daemon_kill(pid);
+    (void) umount2(world->daemon.top, MNT_DETACH);
 }
 
 /* As the log of the file system's changes is: flushed with all data, flushed alone, or not flushed. */
@@ -591,13 +500,13 @@ static bool is_stopped(const char *stat_path)
 
 /* Stops the daemon where no thread of it is inside a system call: an fsync under way when a file system is shut down
  * may say that all is well, as one under way when power fails cannot. */
-static void stop_it(pid_t daemon)
+static void stop_it(pid_t pid)
 {
     char path[64], stat_path[512];
     bool stopped = false;
 
-    kill(daemon, SIGSTOP);
-    snprintf(path, sizeof path, "/proc/%d/task", (int) daemon);
+    kill(pid, SIGSTOP);
+    snprintf(path, sizeof path, "/proc/%d/task", (int) pid);
     while (!stopped) {
         DIR *dir = opendir(path);
         const struct dirent *entry;
@@ -616,15 +525,15 @@ static void stop_it(pid_t daemon)
 }
 
 /* One disk goes, and what is on others may go on for a while; or all go, and nobody sees it. */
-static bool take_down(const struct world *world, pid_t daemon, struct rng *rng)
+static bool take_down(const struct world *world, pid_t pid, struct rng *rng)
 {
-    int only = rng_chance(rng, 40) ? (int) rng_below(rng, (uint64_t) world->n_disks) : -1;
+    int only = rng_chance(rng, 40) ? (int) rng_below(rng, (uint64_t) world->daemon.n_disks) : -1;
     uint64_t after = rng_below(rng, 15000);
     bool good = true;
 
     shared->down = true;
-    stop_it(daemon);
-    for (int i = 0; i < world->n_disks; i++) {
+    stop_it(pid);
+    for (int i = 0; i < world->daemon.n_disks; i++) {
         uint32_t how = (uint32_t) rng_below(rng, 3);
 
         shared->how[i] = only < 0 || only == i ? how_names[how] : "stays";
@@ -632,7 +541,7 @@ static bool take_down(const struct world *world, pid_t daemon, struct rng *rng)
             good = shut_down(&world->disk[i], how) && good;
     }
     if (only >= 0) {
-        kill(daemon, SIGCONT);
+        kill(pid, SIGCONT);
         sleep_us(after);
     }
     return good;
@@ -641,25 +550,25 @@ static bool take_down(const struct world *world, pid_t daemon, struct rng *rng)
 static bool cycle(const struct world *world, struct rng *rng)
 {
     uint64_t delay = rng_below(rng, 40000), seed = rng_u64(rng) >> 4;
-    pid_t daemon = start(world, layouts[rng_below(rng, ARRAY_SIZE(layouts))]), writer[N_WRITERS];
-    bool good = wait_for_mount(world->top, daemon) && check_all(world->top);
+    pid_t pid = daemon_start(&world->daemon, layouts[rng_below(rng, ARRAY_SIZE(layouts))]), writer[N_WRITERS];
+    bool good = daemon_wait(&world->daemon, pid) && check_all(world->daemon.top);
 
     if (!good) {
-        kill_it(world, daemon);
+        kill_it(world, pid);
         return false;
     }
     shared->down = shared->stop = false;
     fflush(stdout);
     for (unsigned i = 0; i < N_WRITERS; i++)
         if ((writer[i] = fork()) == 0)
-            write_on(i, world->top, seed);
+            write_on(i, world->daemon.top, seed);
     sleep_us(delay);
-    good = take_down(world, daemon, rng);
+    good = take_down(world, pid, rng);
     shared->stop = true;
-    kill_it(world, daemon);
+    kill_it(world, pid);
     for (int i = 0; i < N_WRITERS; i++)
         waitpid(writer[i], NULL, 0);
-    for (int i = 0; i < world->n_disks; i++)
+    for (int i = 0; i < world->daemon.n_disks; i++)
         good = mount_again(&world->disk[i]) && good;
     return good && !shared->failed;
 }
@@ -676,12 +585,14 @@ static bool parse_disk(char *word, struct disk *ret_disk)
 
 int main(int argc, char **argv)
 {
-    struct world world = { .fallsfs = argv[1], .top = argv[2], .n_disks = MIN(MAX(argc - 3, 0), MAX_DISKS) };
+    struct world world = { .daemon = {
+                               .fallsfs = argv[1], .top = argv[2], .n_disks = MIN(MAX(argc - 3, 0), MAX_DISKS) } };
     bool good = argc > 3;
     uint64_t n = 0;
 
-    for (int i = 0; i < world.n_disks; i++)
-        good = parse_disk(argv[3 + i], &world.disk[i]) && good;
+    for (int i = 0; i < world.daemon.n_disks; i++)
+        if ((good = parse_disk(argv[3 + i], &world.disk[i]) && good))
+            world.daemon.disk[i] = world.disk[i].dir;
     if (!good) {
         fprintf(stderr, "usage: %s FALLSFS MOUNTPOINT DEVICE:TYPE:DIRECTORY...\n", argv[0]);
         return 2;
@@ -696,7 +607,7 @@ int main(int argc, char **argv)
 
         if (!cycle(&world, &chosen)) {
             printf("in cycle %" PRIu64 "; " RNG_SEED "; before, the disks ended so:", n, rng.seed);
-            for (int i = 0; i < world.n_disks; i++)
+            for (int i = 0; i < world.daemon.n_disks; i++)
                 printf(" %s,", shared->how[i] != NULL ? shared->how[i] : "not");
             putchar('\n');
             return 1;

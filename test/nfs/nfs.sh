@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A volume with disks on NFS, by the kernel's own server and client: run by uml.sh, as root of a kernel of its own.
-# nfs.sh FALLSFS FALLSCTL OPS_EQUAL KILL CHECKS
+# nfs.sh FALLSFS FALLSCTL OPS_EQUAL KILL CHECKS RACE
 #
 #     /mnt/disk        ext4 in a file in memory, with a directory for each disk
 #     /mnt/nfs0 ..     the same directories through NFS 4.2, from this very machine
@@ -14,7 +14,9 @@ source "$(dirname "$0")/../mount/common.sh"
 ops_equal=$3
 kill_daemon=$4
 checks=$5
+race=$6
 plain=/mnt/disk/plain
+tree=$(cd "$(dirname "$0")/../.." && pwd)
 
 # nfs PROGRAM ARGUMENT...: one of the programs of NFS
 nfs() {
@@ -58,11 +60,11 @@ start_server() {
 
 stop_server() {
     local i
-    for i in 0 1 2 3; do
-        umount -f "/mnt/nfs$i"
+    for i in /mnt/nfs{0,1,2,3} /mnt/bad; do
+        umount -f "$i" || return
     done
     nfs rpc.nfsd 0
-    umount /mnt/disk
+    umount /mnt/disk/bad /mnt/disk
 }
 
 # use_disks DISK...: a new volume of them
@@ -79,9 +81,9 @@ leftovers() {
 }
 
 # What NFS itself cannot do: exchange names, keep the size while it allocates, ACLs, attributes but those of users; it
-# does not note that an empty file was read, nor know a removed directory, nor forget a handle at once.
+# does not note that an empty file was read, nor forget a handle at once.
 beyond_nfs='rename_exchange fallocate_keeps_and_extends capability_goes_on_write attributes_of_strangers acl_grants_and_denies
-    default_acl_is_handed_down acl_is_the_owners reading_moves_atime reading_what_is_cached_moves_atime removed_directory file_handles'
+    default_acl_is_handed_down acl_is_the_owners reading_moves_atime reading_what_is_cached_moves_atime file_handles'
 
 check_posix() {
     local missed
@@ -100,7 +102,7 @@ bytes_and_kills() {
     rm -rf "$plain"
     mkdir -m 755 "$plain"
     ok "$1: a shared file" "$ops_equal" share "$mnt" "$plain" 3
-    ok "$1: a tree" cp -a /usr/share/doc/libc6 /usr/share/zoneinfo/Europe "$mnt"
+    ok "$1: a tree" cp -a "$tree/fs" "$tree/test" "$mnt"
     cp -a "$mnt"/* "$plain"
     stop
     start
@@ -114,6 +116,24 @@ bytes_and_kills() {
     ok "$1: all can be removed again" find "$mnt" -mindepth 1 -delete
     stop
     same "$1: leftovers of killed daemons" "$(leftovers | grep -v '\.m\(\.new\)\?$' | head)" ''
+}
+
+# at_once WHAT: many do everything to the same names, and the client of NFS never keeps one of the tree
+at_once() {
+    local pid
+    start -o 'layout=stripe(4K)'
+    step "$1: everything at once"
+    while sleep 0.1; do
+        find /mnt/disk/{d?,local}/.fallsfs/ns -name '.nfs*' 2>/dev/null
+    done >"$work/seen" &
+    pid=$!
+    ok "$1: everything at once" timeout 60 "$race" "$mnt" 8 8
+    kill "$pid"
+    wait "$pid" 2>/dev/null
+    same "$1: names that the client kept" "$(sort -u "$work/seen" | head)" ''
+    ok "$1: what came of it can be removed" find "$mnt" -mindepth 1 -delete
+    stop
+    same "$1: leftovers of everything" "$(leftovers | head)" ''
 }
 
 make_some='umask 022
@@ -149,6 +169,20 @@ by_name() {
     same "$1: an open file that was removed" "$(cat <&8)" 2
     ok "$1: its directory can be removed" rmdir "$mnt/dir"
     exec 7<&- 8<&-
+    mkfifo "$mnt/pipe"
+    exec 7<>"$mnt/pipe"
+    rm "$mnt/pipe"
+    same "$1: a pipe that was removed" "$(stat -Lc '%F %h' /proc/self/fd/7)" 'fifo 0'
+    exec 7<&-
+    echo one >"$mnt/one"
+    ln "$mnt/one" "$mnt/two"
+    exec 7>>"$mnt/two"
+    rm "$mnt/two"
+    ok "$1: links of an open file that lost one" test "$(stat -Lc %h /proc/self/fd/7)" = 1
+    echo two >&7
+    exec 7>&-
+    same "$1: a file that lost a name while it was written" "$(xargs <"$mnt/one")" 'one two'
+    rm "$mnt/one"
     touch "$mnt/a" "$mnt/b"
     stat "$mnt/a" "$mnt/b" >/dev/null
     ok "$1: rename over" mv "$mnt/a" "$mnt/b"
@@ -163,6 +197,17 @@ by_name() {
     same "$1: whose it is" "$(stat -c '%n %U:%G %a' "$mnt"/all/? "$mnt"/group/? | sed "s,$mnt/,," | tr '\n' ';')" \
         "$(as_it_is_elsewhere)"
     not "$1: others do not remove what is not theirs" as 1001 rm -f "$mnt/all/f"
+
+    step "$1: layouts"
+    mkdir "$mnt/laid"
+    ok "$1: a directory takes a layout" setfattr -n user.falls.layout -v 'stripe(4K,2)' "$mnt/laid"
+    : >"$mnt/laid/f"
+    same "$1: files there have it" "$(getfattr --only-values -n user.falls.layout "$mnt/laid/f" 2>/dev/null | cut -c 1-12)" 'stripe(4K,2)'
+    ok "$1: an empty file takes another" setfattr -n user.falls.layout -v 'one on d1' "$mnt/laid/f"
+    ok "$1: and what it means" setfattr -n user.falls.array -v 'shape=3' "$mnt/laid/f"
+    echo bytes >"$mnt/laid/f"
+    not "$1: not with bytes" setfattr -n user.falls.layout -v one "$mnt/laid/f"
+    same "$1: they are where it says" "$(cat "$(getfattr --only-values -n user.falls.map "$mnt/laid/f" 2>/dev/null | sed 's/.*object=//')")" bytes
 
     step "$1: appending"
     for i in 1 2 3; do
@@ -252,11 +297,17 @@ versions() {
     done
 }
 
-# The server goes away, and comes back
+# has_answer_within SECONDS NAME COMMAND...: it fails, in time
+has_answer_within() {
+    local begin=$SECONDS
+    not "$2" timeout 30 "${@:3}"
+    ok "$2, in time" test $((SECONDS - begin)) -le "$1"
+}
+
+# server_away WHAT: the server goes away, and comes back
 server_away() {
-    local begin
-    step 'the server goes away'
-    use_disks /mnt/disk/local /mnt/nfs1 /mnt/nfs2
+    local begin before i
+    step "$1: the server goes away"
     start -o 'timeout=5,layout=stripe(4K)'
     for ((i = 0; i < 8; i++)); do
         head -c 100000 /dev/urandom >"$mnt/f$i"
@@ -267,11 +318,13 @@ server_away() {
     echo 3 >/proc/sys/vm/drop_caches
     start -o 'timeout=5,layout=stripe(4K)'
     nfs rpc.nfsd 0
-    begin=$SECONDS
-    not 'reading fails' timeout 30 cat "$mnt/f0"
-    ok 'in time' test $((SECONDS - begin)) -le 8
-    ok 'names are there' timeout 5 ls -l "$mnt"
-    ok 'and made' timeout 5 mkdir "$mnt/new"
+    has_answer_within 8 "$1: reading fails" cat "$mnt/f0"
+    if [ "${disks[0]}" = /mnt/disk/local ]; then
+        ok "$1: names are there" timeout 5 ls -l "$mnt"
+        ok "$1: and made" timeout 5 mkdir "$mnt/new"
+    else
+        has_answer_within 8 "$1: no names are made" mkdir "$mnt/new"
+    fi
     serve
     begin=$SECONDS
     until md5sum "$mnt/f0" >/dev/null 2>&1; do
@@ -279,9 +332,75 @@ server_away() {
         sleep 0.5
     done
     step "back after $((SECONDS - begin)) s"
-    same 'then all is as it was' "$(cd "$mnt" && md5sum f*)" "$before"
-    ok 'and can be written' sh -c 'echo x >"$1/x" && sync -f "$1/x"' sh "$mnt"
+    same "$1: then all is as it was" "$(cd "$mnt" && md5sum f*)" "$before"
+    ok "$1: and can be written" sh -c 'echo x >"$1/x" && sync -f "$1/x"' sh "$mnt"
+    ok "$1: all can be removed" find "$mnt" -mindepth 1 -delete
     stop
+}
+
+mount_bad() {
+    mount -o loop,errors=remount-ro /mnt/work/bad /mnt/disk/bad &&
+        nfs exportfs -i -o rw,no_root_squash,insecure,no_subtree_check,fsid=1 127.0.0.1:/mnt/disk/bad &&
+        nfs mount.nfs4 127.0.0.1:/bad /mnt/bad -o vers=4.2
+}
+
+unmount_bad() {
+    local i
+    umount /mnt/bad && nfs exportfs -u 127.0.0.1:/mnt/disk/bad || return
+    for ((i = 0; i < 100; i++)); do # the server lets go of files in its own time
+        nfs exportfs -f
+        umount /mnt/disk/bad 2>"$work/out" && return
+        sleep 0.2
+    done
+    cat "$work/out"
+    return 1
+}
+
+write_one='for i in 0 1 2 3 4 5 6 7 8 9; do
+    (echo x >"$1/small$i" && sync "$1/small$i") 2>/dev/null && exit
+done
+exit 1'
+
+# A data disk finds an error in itself and becomes read-only while it is in use, as ext4 does.
+disk_fails() {
+    local before device i
+    step 'a disk becomes read-only'
+    truncate -s 64M /mnt/work/bad
+    mkfs.ext4 -q /mnt/work/bad
+    mkdir -p /mnt/disk/bad /mnt/bad
+    mount_bad || die 'cannot mount another disk'
+    rm -rf /mnt/disk/bad/lost+found
+    use_disks /mnt/disk/local /mnt/bad /mnt/nfs1
+    start -o 'timeout=5,layout=stripe(4K)'
+    for ((i = 0; i < 8; i++)); do
+        head -c 100000 /dev/urandom >"$mnt/f$i"
+    done
+    sync
+    before=$(cd "$mnt" && md5sum f*)
+    stop
+    start -o 'timeout=5,layout=stripe(4K)'
+    same 'all is there' "$(cd "$mnt" && md5sum f*)" "$before"
+    echo old >>"$mnt/f0"
+    device=$(findmnt -no SOURCE /mnt/disk/bad)
+    echo 1 >"/sys/fs/ext4/${device##*/}/trigger_fs_error"
+    not 'writing fails' timeout 30 dd if=/dev/zero "of=$mnt/f1" bs=64K count=1 conv=notrunc,fsync
+    not 'a new file is not written' timeout 30 dd if=/dev/zero "of=$mnt/new" bs=64K count=1 conv=fsync
+    ok 'names are made' mkdir "$mnt/dir"
+    ok 'and small files that begin on other disks' sh -c "$write_one" sh "$mnt"
+    same 'the others can be read' "$(cd "$mnt" && md5sum f[2-7])" "$(tail -n 6 <<<"$before")"
+    umount "$mnt" || fail 'cannot unmount'
+    reap "$daemon"
+    daemon=
+    unmount_bad || die 'cannot unmount the disk'
+    e2fsck -fp /mnt/work/bad >"$work/out" 2>&1
+    [ $? -le 1 ] || fail "e2fsck: $(cat "$work/out")"
+    mount_bad || die 'cannot mount the disk again'
+    start -o 'layout=stripe(4K)'
+    same 'repaired, all is there' "$(cd "$mnt" && md5sum f[2-7])" "$(tail -n 6 <<<"$before")"
+    ok 'and is written' dd if=/dev/zero "of=$mnt/f1" bs=64K count=1 conv=notrunc,fsync
+    ok 'and removed' find "$mnt" -mindepth 1 -delete
+    stop
+    same 'leftovers of a read-only disk' "$(find /mnt/disk/bad/.fallsfs/obj -type f | head)" ''
 }
 
 step 'a server'
@@ -291,12 +410,15 @@ versions
 two_daemons
 use_disks /mnt/nfs0 /mnt/nfs1
 by_name 'home disk on NFS'
+at_once 'home disk on NFS'
 check_posix 'home disk on NFS'
 bytes_and_kills 'home disk on NFS'
+server_away 'home disk on NFS'
 use_disks /mnt/disk/local /mnt/nfs1 /mnt/nfs2
 by_name 'home disk local'
 bytes_and_kills 'home disk local'
-server_away
+server_away 'home disk local'
+disk_fails
 step 'the end'
-stop_server
+ok 'nothing holds on to a disk' stop_server
 finish

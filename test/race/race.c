@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -96,6 +97,19 @@ static void list(const char *path)
         (void) closedir(dir);
 }
 
+/* Files have mostly bytes, which keep them from changing; so that is forgotten sometimes, while others write. */
+static void lay_out(struct one *one, const char *path)
+{
+    static const char *const layout[] = { "one", "stripe(1K)", "stripe(512,7) disp 100", "var(100,4K)" };
+    const char *text = layout[rng_below(&one->rng, ARRAY_SIZE(layout))];
+
+    if (rng_chance(&one->rng, 20))
+        (void) removexattr(path, "user.falls.layout");
+    if (rng_chance(&one->rng, 50))
+        (void) !truncate(path, 0);
+    (void) setxattr(path, "user.falls.layout", text, strlen(text), 0);
+}
+
 /* To names, which others use and change. */
 static void to_name(struct one *one)
 {
@@ -105,7 +119,7 @@ static void to_name(struct one *one)
     struct statvfs space;
     const char *path = some_path(one, 0);
 
-    switch (rng_below(&one->rng, 14)) {
+    switch (rng_below(&one->rng, 15)) {
     case 0:
         (void) rename(path, some_path(one, 1));
         break;
@@ -142,8 +156,12 @@ static void to_name(struct one *one)
         (void) listxattr(path, value, sizeof value);
         break;
     case 12:
-        (void) getxattr(path, "user.falls.layout", value, sizeof value);
+        (void) getxattr(path, rng_chance(&one->rng, 50) ? "user.falls.layout.json" : "user.falls.map", value,
+                        sizeof value);
         (void) statvfs(".", &space);
+        break;
+    case 13:
+        lay_out(one, path);
         break;
     default:
         (void) !truncate(path, (off_t) rng_below(&one->rng, MAX_SIZE));

@@ -70,7 +70,7 @@ enum sim_call {
 
 /* What a disk cannot do, as NFS and old file systems. */
 enum sim_lack {
-    SIM_LACKS_TMPFILE = 1,      /* -EOPNOTSUPP */
+    SIM_LACKS_TMPFILE = 1,      /* -EOPNOTSUPP; and an open file that loses a name counts in n_silly */
     SIM_LACKS_RENAME_FLAGS = 2, /* -EINVAL */
     SIM_LACKS_XATTR = 4,        /* -EOPNOTSUPP */
     SIM_LACKS_SPACE = 8,        /* allocate: -EOPNOTSUPP */
@@ -95,6 +95,7 @@ struct sim {
     uint64_t calls;    /* so far, on all disks */
     uint64_t n_failed; /* of these by sim_fail */
     bool down;         /* sim_crash_at has struck; sim_crash and sim_kill start the machine again */
+    uint64_t n_silly;  /* names in .fallsfs/ns that went while their file was open: NFS would have kept another */
 
     /* for simdisk.c and its helpers */
     pthread_mutex_t lock; /* everything below and above, and the disks */

@@ -3,7 +3,7 @@
  *
  *     simdisk.c   the machine: its life, its faults
  *     simops.c    the table: locks, counts, fails and traces each call, then asks
- *     simcall.c   what each call does, under the machine's lock
+ *     simcall*.c  what each call does, under the machine's lock: descriptors; _data, _names, _attr
  *     simpath.c   descriptors and names
  *     simcrash.c  the journal: what a change does to the disk, and what a crash leaves
  *     simimage.c  the things themselves
@@ -104,7 +104,7 @@ void simcrash_restart(struct sim_disk *disk, struct rng *rng);
 void simcrash_clone(struct sim_disk *to, const struct sim_disk *from);
 void simcrash_done(struct sim_disk *disk);
 
-/* -- simcall.c: as in struct disk_ops -- */
+/* -- simcall*.c: as in struct disk_ops -- */
 
 int simcall_open(struct sim_disk *disk, int dir, const char *path, int flags, mode_t mode);
 int simcall_close(struct sim_disk *disk, int fd);

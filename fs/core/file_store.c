@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/core/file_store.h"
+
+#include "fs/core/subfile.h"
+#include "fs/core/subfile_map.h"
+#include "layout/map.h"
+
+#include <string.h>
+
+const struct store_cost file_store_cost = {
+    .read_call = 100000, .read_kib = 500, .write_call = 4000, .write_kib = 250
+};
+
+/* Shorter runs cost more to find than to copy. */
+#define MIN_RUN 4096u
+
+static int store_read(void *ctx, void *buf, size_t len, uint64_t file_off)
+{
+    const struct file_store *store = ctx;
+    ssize_t n = file_read(store->fs, store->file, buf, len, file_off);
+
+    if (n < 0)
+        return (int) n;
+    memset((uint8_t *) buf + n, 0, len - (size_t) n); /* behind the end of the file */
+    return 0;
+}
+
+static int store_write(void *ctx, const void *buf, size_t len, uint64_t file_off)
+{
+    const struct file_store *store = ctx;
+
+    while (len > 0) {
+        ssize_t n = file_write(store->fs, store->file, buf, len, file_off);
+
+        if (n < 0)
+            return (int) n;
+        buf = (const uint8_t *) buf + n;
+        len -= (size_t) n;
+        file_off += (uint64_t) n;
+    }
+    return 0;
+}
+
+static uint64_t store_size(void *ctx)
+{
+    const struct file_store *store = ctx;
+
+    return file_size(store->file);
+}
+
+/* io is held. */
+static size_t map_run(const struct file_store *store, size_t len, uint64_t file_off, uint8_t **ret_addr)
+{
+    uint64_t size = file_size(store->file);
+    struct runs runs;
+    struct run run;
+
+    if (file_off >= size || runs_init(&runs, store->file->layout->pattern, file_off, MIN(len, size - file_off)) < 0 ||
+        !runs_next(&runs, &run))
+        return 0;
+    if (run.len < MIN_RUN && run.len < len)
+        return 0;
+    return subfile_map(store->fs, store->file, file_layout_slot(store->file->layout, run.element), run.sub_off, run.len,
+                       ret_addr);
+}
+
+/* What is written in memory, a migration would not see. */
+static bool begin_map(const struct file_store *store, size_t len, uint64_t file_off, bool writes)
+{
+    struct file_writing writing;
+
+    if (!writes)
+        return pthread_rwlock_rdlock(&store->file->io) == 0;
+    if (file_begin_write(store->fs, store->file, file_off, len, &writing) < 0)
+        return false;
+    if (!writing.is_listed)
+        return true;
+    file_end_write(store->file, &writing);
+    return false;
+}
+
+static size_t store_map(void *ctx, size_t len, uint64_t file_off, bool writes, void **ret_addr)
+{
+    const struct file_store *store = ctx;
+    uint8_t *addr;
+    size_t n;
+
+    if (!begin_map(store, len, file_off, writes))
+        return 0;
+    n = map_run(store, len, file_off, &addr);
+    if (n == 0)
+        pthread_rwlock_unlock(&store->file->io);
+    else
+        *ret_addr = addr;
+    return n;
+}
+
+static void store_unmap(void *ctx, size_t changed, uint64_t file_off)
+{
+    const struct file_store *store = ctx;
+    struct place place;
+
+    if (changed > 0 && pattern_map(store->file->layout->pattern, file_off, &place) == 0)
+        file_note_changed(store->file, file_layout_slot(store->file->layout, place.element), changed);
+    pthread_rwlock_unlock(&store->file->io);
+}
+
+/* One call for each subfile: a range of the file is a range of each. */
+static void store_prefetch(void *ctx, uint64_t len, uint64_t file_off)
+{
+    const struct file_store *store = ctx;
+    struct file *file = store->file;
+
+    pthread_rwlock_rdlock(&file->io);
+    for (uint32_t slot = 0; slot < file->n_slots; slot++) {
+        uint64_t lo = file_layout_len(file->layout, slot, file_off);
+        uint64_t hi = file_layout_len(file->layout, slot, file_off + len);
+        const struct disk *disk;
+        int fd;
+
+        if (lo < hi && subfile_disk(store->fs, file, slot, &disk) == 0 && disk->ops->prefetch != NULL &&
+            watch_is_prompt(disk->watch) && subfile_open(store->fs, file, slot, SUBFILE_READ, &fd) == 0 && fd >= 0)
+            (void) disk_call(disk, prefetch, fd, lo, hi - lo);
+    }
+    pthread_rwlock_unlock(&file->io);
+}
+
+/* Who began to write before the range was listed has ended when io was free once. */
+static int store_lock(void *ctx, uint64_t file_off, uint64_t len)
+{
+    const struct file_store *store = ctx;
+    int r = ranges_lock(&store->file->ranges, file_off, file_off + len);
+
+    if (r == 0) {
+        pthread_rwlock_wrlock(&store->file->io);
+        pthread_rwlock_unlock(&store->file->io);
+    }
+    return r;
+}
+
+static void store_unlock(void *ctx, uint64_t file_off, uint64_t len)
+{
+    const struct file_store *store = ctx;
+
+    ranges_unlock(&store->file->ranges, file_off, file_off + len);
+}
+
+static uint32_t store_disk(void *ctx, uint64_t file_off, uint64_t *ret_len)
+{
+    const struct file_store *store = ctx;
+    struct record record;
+    struct file_layout *layout = file_look(store->fs, store->file, &record);
+    struct runs runs;
+    struct run run;
+    uint32_t disk = 0;
+
+    *ret_len = FALLS_LIMIT;
+    if (runs_init(&runs, layout->pattern, file_off, FALLS_LIMIT - file_off) == 0 && runs_next(&runs, &run)) {
+        *ret_len = run.len;
+        disk = file_layout_disk(layout, store->fs->volume->home, record.rotate, file_layout_slot(layout, run.element));
+    }
+    layouts_put(store->fs->layouts, layout);
+    return disk;
+}
+
+/* Where runs end at equal distances, how far; 0 where they do not. */
+static uint64_t stripe_of(const struct pattern *pattern)
+{
+    struct runs runs;
+    struct run first, second;
+
+    if (pattern->n_elements < 2 || runs_init(&runs, pattern, pattern->disp, pattern->size) < 0 ||
+        !runs_next(&runs, &first) || !runs_next(&runs, &second))
+        return 0;
+    return first.len == second.len && first.len >= MIN_RUN ? first.len : 0;
+}
+
+static uint64_t stripe_now(const struct file_store *file_store)
+{
+    struct record record;
+    struct file_layout *layout = file_look(file_store->fs, file_store->file, &record);
+    uint64_t stripe = stripe_of(layout->pattern);
+
+    layouts_put(file_store->fs->layouts, layout);
+    return stripe;
+}
+
+struct store file_store_of(struct file_store *file_store)
+{
+    static const struct store_ops ops = {
+        .read = store_read,
+        .write = store_write,
+        .size = store_size,
+        .map = store_map,
+        .unmap = store_unmap,
+        .prefetch = store_prefetch,
+        .lock = store_lock,
+        .unlock = store_unlock,
+        .disk = store_disk,
+    };
+
+    return (struct store){ .ops = &ops,
+                           .ctx = file_store,
+                           .n_disks = file_store->fs->volume->n_disks,
+                           .stripe = stripe_now(file_store),
+                           .cost = file_store_cost };
+}

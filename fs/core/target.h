@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* The generation that a migration fills, beside the one that is in use:
+ *
+ *     file    gen      ##################################      all bytes; every read and every write
+ *     target  gen + 1  ##############|                         those below done; every write there, too
+ *                                    done
+ *
+ * Nobody reads the target before it is whole and a record says so. What is done to the file is done to the target as
+ * far as it goes, after the file: a failure there is the migration's, never the user's. Who writes to a file that
+ * migrates has his range locked, so that both generations see overlapping writes in one order. */
+#ifndef FALLSFS_FS_CORE_TARGET_H
+#define FALLSFS_FS_CORE_TARGET_H
+
+#include "fs/core/file.h"
+
+struct target {
+    struct file *file; /* the generation's layout and subfiles; nobody else knows this one */
+    bool *keeps;       /* for each slot of the file: its subfile will be the target's, too */
+    bool keeps_any;
+    uint32_t *kept_from;          /* for each slot of the target that is kept: whose subfile of the file it is */
+    bool prepared;                /* the job's; subfiles of an earlier mount have been looked at */
+    atomic_uint_least64_t done;   /* below, both have the same bytes; UINT64_MAX: everywhere, behind the end, too */
+    atomic_uint_least64_t lowest; /* byte written to since somebody last set this */
+    atomic_int error;             /* why the migration cannot go on */
+};
+
+/* Gives a file the target its record tells of, if it tells of one that was not given up. io is held exclusively, or
+ * nobody uses the file yet. */
+int target_attach(struct fs *fs, struct file *file);
+
+void target_free(struct fs *fs, struct target *target);
+
+/* Before bytes from file_off on change: a crash must not make anybody believe that the target has them. io is held. */
+int target_will_change(struct fs *fs, struct file *file, uint64_t file_off);
+
+/* After a write of len bytes, the first written of which are what buf says; the others may be anything. io and the
+ * range are held. */
+void target_write(struct fs *fs, struct file *file, const void *buf, uint64_t file_off, uint64_t len, uint64_t written);
+
+/* After the same was done to the file. io is held exclusively. */
+void target_cut(struct fs *fs, struct file *file, uint64_t size);
+void target_allocate(struct fs *fs, struct file *file, int mode, uint64_t off, uint64_t len);
+
+/* The migration cannot go on; nothing when there is none. */
+void target_fail(struct file *file, int error);
+
+#define TARGET_EMPTY 1
+
+/* Copies [lo, hi) from the file. fresh: the target never had anything there, so holes stay holes, and TARGET_EMPTY
+ * tells that it was nothing but a hole. buf has room for it. io and the range are held. */
+int target_copy(struct fs *fs, struct file *file, uint64_t lo, uint64_t hi, bool fresh, void *buf);
+
+#endif

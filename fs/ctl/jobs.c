@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/* fallsctl jobs: what goes on in mounts for long, and orders to it. */
+#include "fs/ctl/answer.h"
+#include "fs/ctl/args.h"
+#include "fs/ctl/attrs.h"
+#include "fs/ctl/inquiry.h"
+#include "fs/ctl/job.h"
+#include "fs/ctl/mounts.h"
+#include "fs/ctl/table.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const char help[] =
+    "usage: fallsctl jobs [-b] [--json] [MOUNTPOINT...]\n"
+    "       fallsctl jobs pause|resume|cancel [--json] ID [MOUNTPOINT]\n"
+    "       fallsctl jobs wait [--json] [ID] [MOUNTPOINT]\n"
+    "\n"
+    "Files on their way to another layout: those of your own, or for root all; of a mount, or of all on this machine. A\n"
+    "job is\n"
+    "\n"
+    "  waiting    for those before it\n"
+    "  running    as users leave it time, or as fast as its limit allows\n"
+    "  paused     also over the next mount, until it is resumed\n"
+    "  ending     over; a disk does not let go yet of what is to be removed\n"
+    "  done, cancelled, failed    over; told for a while\n"
+    "\n"
+    "wait ends when the job, or all of them, are over: with 1 when one of them has failed. A job has its number as long\n"
+    "as the volume is mounted.\n"
+    "\n"
+    "  -b       bytes in full; else in powers of 1024\n"
+    "  --json   machine-readable output\n"
+    "\n"
+    "examples:\n"
+    "  fallsctl jobs\n"
+    "  fallsctl jobs cancel 12 /fast\n"
+    "  fallsctl jobs --json /fast | jq '.jobs[] | select(.state == \"failed\") | .file, .error'\n";
+
+struct request {
+    bool raw, as_json;
+    struct json json;
+    struct table table;
+    uint32_t done, failed;
+};
+
+/* -- asking -- */
+
+/* Of one mount, which may not answer. */
+struct question {
+    char *target;
+    char *text; /* a line for each job */
+    int r;
+    struct inquiry *inquiry;
+};
+
+/* The number of the last job in a text. */
+static uint64_t last_number(const char *text)
+{
+    struct job_told job;
+    uint64_t last = 0;
+
+    for (const char *line = text; *line != 0; line += strcspn(line, "\n") + 1)
+        if (job_read(line, &job))
+            last = job.number;
+    return last;
+}
+
+static int add_page(struct question *question, FILE *out, uint64_t *after, bool *ret_more)
+{
+    cleanup(freep) char *page = NULL;
+    char name[64];
+    int r;
+
+    snprintf(name, sizeof name, "jobs.%" PRIu64, *after);
+    r = attrs_get(question->target, name, &page);
+    if (r < 0)
+        return r;
+    fputs(page, out);
+    *ret_more = *page != 0;
+    if (*ret_more)
+        *after = MAX(last_number(page), *after + 1);
+    return 0;
+}
+
+static void ask(void *arg)
+{
+    struct question *question = arg;
+    uint64_t after = 0;
+    bool more = true;
+    size_t len;
+    FILE *out = open_memstream(&question->text, &len);
+    int r = out == NULL ? -ENOMEM : 0;
+
+    while (r == 0 && more)
+        r = add_page(question, out, &after, &more);
+    if (out != NULL && fclose(out) != 0)
+        r = -ENOMEM;
+    question->r = r;
+}
+
+static void question_free(struct question *question)
+{
+    free(question->target);
+    free(question->text);
+    free(question);
+}
+
+static struct question *put(const char *target)
+{
+    struct question *question = calloc(1, sizeof *question);
+
+    if (question == NULL)
+        return NULL;
+    question->target = strdup(target);
+    if (question->target != NULL)
+        question->inquiry = inquiry_put(ask, question);
+    if (question->inquiry != NULL)
+        return question;
+    question_free(question);
+    return NULL;
+}
+
+/* Takes the question; NULL: it has been said why there is no answer. */
+static struct question *await(struct request *request, struct question *question, const struct timespec *until)
+{
+    const char *why;
+
+    if (question == NULL) {
+        fputs("fallsctl jobs: out of memory\n", stderr);
+    } else if (!inquiry_await(question->inquiry, until)) {
+        fprintf(stderr, "%s: does not answer: its daemon is stopped or hangs\n", question->target);
+    } else if (question->r == 0) {
+        return question;
+    } else {
+        why = question->r == -ENODATA || question->r == -EOPNOTSUPP ? "is no directory of a mounted fallsfs"
+                                                                    : strerror(-question->r);
+        fprintf(stderr, "%s: %s\n", question->target, why);
+        question_free(question);
+    }
+    request->failed++;
+    return NULL;
+}
+
+/* -- showing -- */
+
+static void show_job(struct request *request, const char *target, const struct job_told *job, const char *path)
+{
+    cleanup(freep) char *file = NULL;
+    char size[SIZE_TEXT], time[JOB_TIME];
+    struct table *table = &request->table;
+
+    if (*path != 0 && asprintf(&file, "%s/%s", target, path) < 0)
+        file = NULL;
+    if (request->as_json) {
+        json_open(&request->json, NULL, '{');
+        json_string(&request->json, "mount", target);
+        json_string(&request->json, "file", file);
+        job_json(&request->json, job);
+        json_close(&request->json, '}');
+        return;
+    }
+    table_addf(table, "%" PRIu64, job->number);
+    table_add(table, job->state);
+    table_addf(table, "%" PRIu64 "%%", job->total == 0 ? 100 : job->done * 100 / job->total);
+    table_add(table, size_text(job->total, request->raw, size));
+    table_addf(table, "%s/s", size_text(job->rate, request->raw, size));
+    table_add(table, job_is_open(job) ? job_time(job_left(job->done, job->total, job->rate), time) : "-");
+    table_add(table, file != NULL ? file : target);
+    table_add(table, job->error != 0 ? strerror(job->error) : "");
+}
+
+static void show(struct request *request, const struct question *question)
+{
+    struct job_told job;
+
+    for (const char *line = question->text; *line != 0;) {
+        size_t len = strcspn(line, "\n");
+        cleanup(freep) char *copy = strndup(line, len);
+
+        if (copy != NULL && job_read(copy, &job))
+            show_job(request, question->target, &job, job.path);
+        line += len + (line[len] == '\n');
+    }
+    request->done++;
+}
+
+static enum ctl_status list(struct request *request, const struct mounts *mounts, const struct args *args)
+{
+    static const char *const head[] = { "JOB", "STATE", "DONE", "SIZE", "RATE", "LEFT", "FILE", "" };
+    uint32_t n = args->n > 0 ? (uint32_t) args->n : mounts->n;
+    cleanup(freep) struct question **question = calloc(MAX(n, 1), sizeof(struct question *));
+    struct timespec until;
+
+    if (question == NULL)
+        return report(request->as_json, "out of memory");
+    table_init(&request->table, "rlrrrrll");
+    for (size_t i = 0; i < ARRAY_SIZE(head); i++)
+        table_add(&request->table, head[i]);
+    if (request->as_json) {
+        json_begin(&request->json, stdout);
+        json_open(&request->json, "jobs", '[');
+    }
+    for (uint32_t i = 0; i < n; i++)
+        question[i] = put(args->n > 0 ? args->word[i] : mounts->place[i].target);
+    until = inquiry_patience();
+    for (uint32_t i = 0; i < n; i++)
+        if ((question[i] = await(request, question[i], &until)) != NULL) {
+            show(request, question[i]);
+            question_free(question[i]);
+        }
+    if (request->as_json) {
+        json_close(&request->json, ']');
+        json_end(&request->json);
+    } else if (request->done > 0) {
+        (void) table_print(&request->table, stdout);
+    }
+    table_done(&request->table);
+    return request->failed == 0 ? CTL_OK : request->done > 0 ? CTL_PARTIAL : CTL_ERROR;
+}
+
+/* -- orders -- */
+
+/* The mount that is named behind the number, or the only one. */
+static const char *find_target(const struct mounts *mounts, const struct args *args, int at)
+{
+    if (args->n > at)
+        return args->word[at];
+    return mounts->n == 1 ? mounts->place[0].target : NULL;
+}
+
+static enum ctl_status order(struct request *request, const char *word, const char *number, const char *target)
+{
+    cleanup(freep) char *json = NULL;
+    char text[64], why[ATTRS_WHY];
+    int r;
+
+    if (strspn(number, "0123456789") != strlen(number) || strlen(number) > 19 || *number == 0)
+        return args_complain("jobs", "this is no number of a job:", number);
+    snprintf(text, sizeof text, "%s %s", word, number);
+    r = attrs_check(target, &json, why);
+    if (r == 0)
+        r = attrs_set(target, "jobs", text, why);
+    if (r < 0)
+        return report(request->as_json, "%s: %s", target, why);
+    if (request->as_json) {
+        json_begin(&request->json, stdout);
+        json_u64(&request->json, "job", strtoull(number, NULL, 10));
+        json_string(&request->json, "order", word);
+        json_end(&request->json);
+    }
+    return CTL_OK;
+}
+
+struct sum {
+    uint64_t done, total, rate;
+    uint64_t first; /* that is open */
+    uint32_t n, n_open, n_failed;
+};
+
+/* Of one job, or of all from one on. */
+static struct sum sum_up(const char *text, uint64_t number, uint64_t from)
+{
+    struct sum sum = { .first = UINT64_MAX };
+    struct job_told job;
+
+    for (const char *line = text; *line != 0; line += strcspn(line, "\n") + 1) {
+        if (!job_read(line, &job) || job.number < from || (number != 0 && job.number != number))
+            continue;
+        sum.n++;
+        sum.n_failed += strcmp(job.state, "failed") == 0;
+        sum.n_open += job_is_open(&job);
+        if (job_is_open(&job))
+            sum.first = MIN(sum.first, job.number);
+        sum.done += job.done;
+        sum.total += job.total;
+        sum.rate += strcmp(job.state, "running") == 0 ? job.rate : 0;
+    }
+    return sum;
+}
+
+static enum ctl_status wait_for(struct request *request, uint64_t number, const char *target)
+{
+    struct job_bar bar = { 0 };
+    uint64_t from = number;
+    struct sum sum;
+
+    for (;;) {
+        struct timespec until = inquiry_patience();
+        struct question *question = await(request, put(target), &until);
+
+        if (question == NULL)
+            return CTL_ERROR;
+        sum = sum_up(question->text, number, from);
+        if (from == 0) /* what was over before is no concern of ours */
+            sum = sum_up(question->text, number, from = sum.first);
+        question_free(question);
+        if (number != 0 && sum.n == 0)
+            return report(request->as_json, "%s: there is no job %" PRIu64, target, number);
+        if (sum.n_open == 0)
+            break;
+        job_bar(&bar, sum.done, sum.total, sum.rate, sum.n_open, false);
+        usleep(200000);
+    }
+    if (bar.shown)
+        job_bar(&bar, 1, 1, sum.rate, 0, true);
+    if (request->as_json) {
+        json_begin(&request->json, stdout);
+        json_u64(&request->json, "failed", sum.n_failed);
+        json_end(&request->json);
+    }
+    return sum.n_failed == 0 ? CTL_OK : CTL_ERROR;
+}
+
+static enum ctl_status wait_for_some(struct request *request, const struct mounts *mounts, const struct args *args)
+{
+    bool has_number = args->n > 1 && strspn(args->word[1], "0123456789") == strlen(args->word[1]);
+    const char *target = find_target(mounts, args, has_number ? 2 : 1);
+
+    if (target == NULL)
+        return args_complain("jobs", "in which mount?", NULL);
+    return wait_for(request, has_number ? strtoull(args->word[1], NULL, 10) : 0, target);
+}
+
+static bool is_order(const char *word)
+{
+    return strcmp(word, "pause") == 0 || strcmp(word, "resume") == 0 || strcmp(word, "cancel") == 0;
+}
+
+enum ctl_status ctl_jobs(int argc, char **argv)
+{
+    struct request request = { 0 };
+    const struct arg arg[] = { { .name = "-b", .other = "--bytes", .set = &request.raw },
+                               { .name = "--json", .set = &request.as_json } };
+    struct args args = { .verb = "jobs", .help = help, .arg = arg, .n_args = ARRAY_SIZE(arg) };
+    cleanup(mounts_done) struct mounts mounts = { 0 };
+    enum ctl_status status;
+    const char *target;
+
+    if (!args_read(&args, argc, argv, &status))
+        return status;
+    if (mounts_read(&mounts) < 0)
+        return report(request.as_json, "cannot read /proc/self/mountinfo, which lists the mounts: is /proc mounted?");
+    if (args.n > 0 && strcmp(args.word[0], "wait") == 0)
+        return wait_for_some(&request, &mounts, &args);
+    if (args.n == 0 || !is_order(args.word[0]))
+        return list(&request, &mounts, &args);
+    target = find_target(&mounts, &args, 2);
+    if (args.n < 2 || target == NULL)
+        return args_complain("jobs", args.n < 2 ? "which job?" : "in which mount?", NULL);
+    return order(&request, args.word[0], args.word[1], target);
+}

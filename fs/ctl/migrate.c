@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* fallsctl migrate: other layouts for files that have bytes. */
+#include "fs/ctl/args.h"
+#include "fs/ctl/job.h"
+#include "fs/ctl/json_read.h"
+#include "fs/ctl/moves.h"
+#include "fs/ctl/paths.h"
+#include "fs/ctl/table.h"
+#include "fs/ctl/wish.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define USUAL_RATE (UINT64_C(200) << 20) /* bytes a second, to say how long it may take */
+
+static const char help_text[] =
+    "usage: fallsctl migrate [-n] [--wait] [--limit RATE] [--json] LAYOUT PATH...\n"
+    "\n"
+    "Gives files another layout while they are in use; of directories, the files in them and below. The file stays the\n"
+    "same, whoever reads and writes it need not know. It takes room for a second copy while it goes on. A file that\n"
+    "cannot be finished, as for want of room, keeps the layout it has. Jobs go on over the next mount; 'fallsctl jobs'\n"
+    "shows, pauses and cancels them.\n"
+    "\n"
+    "LAYOUT is one of\n"
+    "\n"
+    "  --restripe      the layout each file has, over all disks there are now\n"
+    "  --auto-default  what a file made there now would have\n"
+    "%s"
+    "\n"
+    "  --limit RATE    bytes a second each file may take, as 100M; else what users of the mount leave\n"
+    "  --wait          until all are over; on a terminal, with a bar. Interrupted, the jobs go on\n"
+    "  -n              only says what would be moved from which disk to which, and how long that may take\n"
+    "  -b              bytes in full; else in powers of 1024\n"
+    "  --json          machine-readable output\n"
+    "\n"
+    "examples:\n"
+    "  fallsctl migrate -L 'stripe(4M)' --wait /fast/big\n"
+    "  fallsctl migrate --array 8192x8192:f8:block,*:4x1 -n /fast/matrix\n"
+    "  fallsctl migrate --restripe --limit 50M /fast/runs\n";
+
+struct request {
+    struct wish wish;
+    bool restripe, by_default, dry, wait, raw;
+    const char *limit;
+    uint64_t limit_bytes; /* 0: none */
+    struct paths paths;
+    struct moves moves; /* of all */
+    char **begun;       /* files that have a job now */
+    size_t n_begun;
+    uint64_t bytes;
+};
+
+/* -- one file -- */
+
+/* A layout without the part that names disks. */
+static char *without_disks(const struct layout *layout)
+{
+    size_t len = layout->on_at;
+
+    while (len > 0 && layout->text[len - 1] == ' ')
+        len--;
+    return strndup(layout->text, len);
+}
+
+/* What is asked for, as a layout; NULL: only the daemon knows. */
+static int layout_for(struct request *request, const char *path, const struct laid *laid, char **ret_layout,
+                      char why[static ATTRS_WHY])
+{
+    cleanup(freep) char *array = NULL;
+
+    *ret_layout = NULL;
+    if (request->by_default)
+        return 0;
+    if (!request->restripe)
+        return wish_find(&request->wish, path, ret_layout, &array, why);
+    *ret_layout = without_disks(laid->layout);
+    if (*ret_layout != NULL)
+        return 0;
+    snprintf(why, ATTRS_WHY, "out of memory");
+    return -ENOMEM;
+}
+
+/* What a file made beside this one now would have, as far as its directory tells. */
+static int default_for(const char *path, char **ret_layout, char why[static ATTRS_WHY])
+{
+    cleanup(freep) char *directory = strdup(path);
+    cleanup(laid_done) struct laid laid = { 0 };
+    char *slash = directory != NULL ? strrchr(directory, '/') : NULL;
+    int r;
+
+    if (slash != NULL)
+        *(slash == directory ? slash + 1 : slash) = 0;
+    r = laid_init(&laid, slash != NULL ? directory : ".", why);
+    if (r == 0) {
+        const char *rotates = json_find(laid.json, "rotates");
+
+        *ret_layout = rotates != NULL && *rotates == 't' ? without_disks(laid.layout) : steal(laid.text);
+    }
+    return r;
+}
+
+static int look_at_moves(struct request *request, const char *path, const struct laid *laid, const char *layout,
+                         struct moves *moves, char why[static ATTRS_WHY])
+{
+    cleanup(freep) char *found = NULL;
+    int r = layout != NULL ? 0 : default_for(path, &found, why);
+
+    if (r == 0)
+        r = moves_init(moves, laid, layout != NULL ? layout : found, why);
+    if (r == 0)
+        moves_add(&request->moves, moves);
+    return r;
+}
+
+static void tell(struct request *request, const char *path, const char *layout, const char *state,
+                 const struct moves *moves)
+{
+    struct json *json = &request->paths.json;
+
+    request->paths.done++;
+    if (request->paths.as_json) {
+        json_open(json, NULL, '{');
+        json_string(json, "file", path);
+        json_string(json, "layout", layout);
+        json_string(json, "state", state);
+        if (moves != NULL) {
+            json_u64(json, "bytes", moves->total);
+            moves_json(json, moves);
+        }
+        json_close(json, '}');
+    } else if (request->dry) {
+        printf("would migrate %s to %s\n", path, layout != NULL ? layout : "what new files have");
+    }
+}
+
+static int note_begun(struct request *request, const char *path, uint64_t bytes)
+{
+    char **more = realloc(request->begun, (request->n_begun + 1) * sizeof *more);
+
+    if (more == NULL)
+        return -ENOMEM;
+    request->begun = more;
+    more[request->n_begun] = strdup(path);
+    if (more[request->n_begun] == NULL)
+        return -ENOMEM;
+    request->n_begun++;
+    request->bytes += bytes;
+    return 0;
+}
+
+/* The last job of a file; number 0: it never had one. */
+static struct job_told last_job(const char *path)
+{
+    struct job_told job = { .number = 0 };
+    cleanup(freep) char *text = NULL;
+
+    if (attrs_get(path, "migrate", &text) == 0)
+        (void) job_read(text, &job);
+    job.path = NULL;
+    return job;
+}
+
+static int begin(struct request *request, const char *path, const struct laid *laid, const char *layout,
+                 char why[static ATTRS_WHY])
+{
+    cleanup(freep) char *text = NULL;
+    const char *what = request->restripe ? "restripe" : request->by_default ? "auto" : layout;
+    uint64_t before = last_job(path).number;
+    struct job_told job;
+    int r = 0;
+
+    if (asprintf(&text, "%s%s%s%s", request->limit != NULL ? "limit=" : "",
+                 request->limit != NULL ? request->limit : "", request->limit != NULL ? " " : "", what) < 0) {
+        snprintf(why, ATTRS_WHY, "out of memory");
+        return -ENOMEM;
+    }
+    r = attrs_set(path, "migrate", text, why);
+    if (r < 0)
+        return r;
+    job = last_job(path);
+    if (job.number == before || strcmp(job.state, "done") == 0) {
+        tell(request, path, layout, "done", NULL); /* it had it already, or is small */
+        return 0;
+    }
+    if (!job_is_open(&job)) {
+        snprintf(why, ATTRS_WHY, "keeps its layout: %s", job.error != 0 ? strerror(job.error) : "cancelled");
+        return job.error != 0 ? -job.error : -ECANCELED;
+    }
+    r = note_begun(request, path, laid->size);
+    if (r == 0)
+        tell(request, path, layout, "running", NULL);
+    else
+        snprintf(why, ATTRS_WHY, "its migration has begun, but cannot be waited for: out of memory");
+    return r;
+}
+
+static void migrate_file(struct request *request, const char *path)
+{
+    cleanup(laid_done) struct laid laid = { 0 };
+    cleanup(moves_done) struct moves moves = { 0 };
+    cleanup(freep) char *layout = NULL;
+    char why[ATTRS_WHY];
+    int r = laid_init(&laid, path, why);
+
+    if (r == 0)
+        r = layout_for(request, path, &laid, &layout, why);
+    if (r == 0 && request->dry)
+        r = look_at_moves(request, path, &laid, layout, &moves, why);
+    if (r == 0 && request->dry)
+        tell(request, path, layout, "planned", &moves);
+    else if (r == 0)
+        r = begin(request, path, &laid, layout, why);
+    if (r < 0)
+        paths_fail(&request->paths, path, "%s", why);
+}
+
+/* -- trees -- */
+
+static void take(void *ctx, const FTSENT *entry)
+{
+    struct request *request = ctx;
+
+    if (entry->fts_info == FTS_F)
+        migrate_file(request, entry->fts_path);
+    else if (entry->fts_level == 0 && entry->fts_info != FTS_D && entry->fts_info != FTS_DP)
+        paths_fail(&request->paths, entry->fts_path, "is neither a file nor a directory");
+}
+
+/* -- waiting -- */
+
+/* One that has no job any more has another file's name, or was removed. */
+static void look_at_begun(const struct request *request, struct job_told *sum, uint32_t *ret_open, uint32_t *ret_failed)
+{
+    *sum = (struct job_told){ 0 };
+    *ret_open = *ret_failed = 0;
+    for (size_t i = 0; i < request->n_begun; i++) {
+        cleanup(freep) char *text = NULL;
+        struct job_told job;
+
+        if (attrs_get(request->begun[i], "migrate", &text) < 0 || !job_read(text, &job))
+            continue;
+        sum->done += job.done;
+        sum->total += job.total;
+        sum->rate += strcmp(job.state, "running") == 0 ? job.rate : 0;
+        *ret_open += job_is_open(&job) && strcmp(job.state, "paused") != 0;
+        *ret_failed += strcmp(job.state, "failed") == 0;
+    }
+}
+
+static void tell_failed(struct request *request)
+{
+    for (size_t i = 0; i < request->n_begun; i++) {
+        cleanup(freep) char *text = NULL;
+        struct job_told job;
+
+        if (attrs_get(request->begun[i], "migrate", &text) == 0 && job_read(text, &job) &&
+            strcmp(job.state, "failed") == 0) {
+            paths_fail(&request->paths, request->begun[i], "keeps its layout: %s", strerror(job.error));
+            request->paths.done--;
+        }
+    }
+}
+
+static void wait_for_all(struct request *request)
+{
+    struct job_bar bar = { 0 };
+    struct job_told sum;
+    uint32_t n_open, n_failed;
+
+    for (;;) {
+        look_at_begun(request, &sum, &n_open, &n_failed);
+        if (n_open == 0)
+            break;
+        job_bar(&bar, sum.done, sum.total, sum.rate, n_open, false);
+        usleep(100000);
+    }
+    if (bar.shown)
+        job_bar(&bar, sum.done, sum.total, sum.rate, 0, true);
+    tell_failed(request);
+}
+
+/* -- the command line -- */
+
+static void print_plan(const struct request *request)
+{
+    uint64_t rate = request->limit_bytes > 0 ? request->limit_bytes : USUAL_RATE;
+    char bytes[SIZE_TEXT], speed[SIZE_TEXT], time[JOB_TIME];
+
+    if (request->paths.as_json || request->moves.bytes == NULL)
+        return;
+    moves_print(&request->moves, request->raw);
+    printf("%s in all, %s at %s/s\n", size_text(request->moves.total, request->raw, bytes),
+           job_time(job_left(0, request->moves.total, rate), time), size_text(rate, false, speed));
+}
+
+static bool has_wish(const struct wish *wish)
+{
+    return wish->text != NULL || wish->like != NULL || wish->unit != NULL || wish->count != NULL ||
+           wish->first != NULL || wish->pool != NULL || wish->array != NULL || wish->disp != NULL;
+}
+
+static enum ctl_status run(struct request *request, const struct args *args, bool as_json)
+{
+    if (args->n == 0)
+        return args_complain("migrate", "which files or directories?", NULL);
+    if (request->restripe + request->by_default + has_wish(&request->wish) != 1)
+        return args_complain("migrate", "one of --restripe, --auto-default and a layout must be said", NULL);
+    if (request->limit != NULL && layout_parse_size(request->limit, &request->limit_bytes) < 0)
+        return args_complain("migrate", "a rate is bytes a second, as 100M:", request->limit);
+    paths_begin(&request->paths, as_json);
+    for (int i = 0; i < args->n; i++)
+        paths_walk(&request->paths, args->word[i], take, request);
+    if (request->wait && !request->dry)
+        wait_for_all(request);
+    if (request->dry)
+        print_plan(request);
+    return paths_end(&request->paths);
+}
+
+enum ctl_status ctl_migrate(int argc, char **argv)
+{
+    struct request request = { .raw = false };
+    bool as_json = false;
+    struct arg arg[7 + WISH_ARGS] = { { .name = "-n", .other = "--dry-run", .set = &request.dry },
+                                      { .name = "--restripe", .set = &request.restripe },
+                                      { .name = "--auto-default", .set = &request.by_default },
+                                      { .name = "--wait", .set = &request.wait },
+                                      { .name = "--limit", .value = &request.limit },
+                                      { .name = "-b", .other = "--bytes", .set = &request.raw },
+                                      { .name = "--json", .set = &as_json } };
+    cleanup(freep) char *help = NULL;
+    struct args args = { .verb = "migrate", .arg = arg, .n_args = ARRAY_SIZE(arg) };
+    enum ctl_status status;
+
+    wish_args(&request.wish, arg + 7);
+    if (asprintf(&help, help_text, wish_help) < 0)
+        return CTL_ERROR;
+    args.help = help;
+    if (!args_read(&args, argc, argv, &status))
+        return status;
+    status = run(&request, &args, as_json);
+    for (size_t i = 0; i < request.n_begun; i++)
+        free(request.begun[i]);
+    free(request.begun);
+    moves_done(&request.moves);
+    return status;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/ctl/paths.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+void paths_begin(struct paths *paths, bool as_json)
+{
+    *paths = (struct paths){ .as_json = as_json };
+    if (!as_json)
+        return;
+    json_begin(&paths->json, stdout);
+    json_open(&paths->json, "files", '[');
+}
+
+void paths_fail(struct paths *paths, const char *path, const char *fmt, ...)
+{
+    char why[1024];
+    va_list list;
+
+    va_start(list, fmt);
+    vsnprintf(why, sizeof why, fmt, list);
+    va_end(list);
+    fprintf(stderr, "%s: %s\n", path, why);
+    if (paths->as_json) {
+        json_open(&paths->json, NULL, '{');
+        json_string(&paths->json, "file", path);
+        json_string(&paths->json, "error", why);
+        json_close(&paths->json, '}');
+    }
+    paths->failed++;
+}
+
+void paths_walk(struct paths *paths, char *path, void (*take)(void *ctx, const FTSENT *entry), void *ctx)
+{
+    char *const roots[] = { path, NULL };
+    FTS *fts = fts_open(roots, FTS_COMFOLLOW | FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+    FTSENT *entry;
+
+    if (fts == NULL) {
+        paths_fail(paths, path, "%s", strerror(errno));
+        return;
+    }
+    while ((entry = fts_read(fts)) != NULL)
+        if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS)
+            paths_fail(paths, entry->fts_path, "%s", strerror(entry->fts_errno));
+        else
+            take(ctx, entry);
+    (void) fts_close(fts);
+}
+
+enum ctl_status paths_end(struct paths *paths)
+{
+    if (paths->as_json) {
+        json_close(&paths->json, ']');
+        json_end(&paths->json);
+    }
+    return paths->failed == 0 ? CTL_OK : paths->done > 0 ? CTL_PARTIAL : CTL_ERROR;
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* user.falls.layout and what tells where a file's bytes lie. */
+#include "fs/core/defaults.h"
+#include "fs/core/file.h"
+#include "fs/ctl/json.h"
+#include "fs/daemon/virtual.h"
+#include "layout/map.h"
+
+#include <string.h>
+
+/* What a file's layout is at one moment. */
+struct look {
+    struct fs *fs;
+    struct record record;
+    struct file_layout *layout;
+};
+
+static int look_init(struct look *look, const struct virtual_call *call)
+{
+    struct file *file;
+    int r = file_get(call->fs, call->inode, &file);
+
+    if (r < 0)
+        return r;
+    look->fs = call->fs;
+    look->layout = file_look(call->fs, file, &look->record);
+    file_put(call->fs, file);
+    return 0;
+}
+
+static void look_done(struct look *look)
+{
+    if (look->layout != NULL)
+        layouts_put(look->fs->layouts, look->layout);
+}
+
+static bool is_directory(const struct virtual_call *call)
+{
+    return call->inode->fmt == S_IFDIR;
+}
+
+int layout_get(const struct virtual_call *call, FILE *out)
+{
+    cleanup(look_done) struct look look = { 0 };
+    cleanup(freep) char *text = NULL;
+    int r = is_directory(call) ? defaults_get(call->fs, call->inode, &text) : look_init(&look, call);
+
+    if (r == 0)
+        fputs(is_directory(call) ? text : look.layout->layout->text, out);
+    return r;
+}
+
+bool layout_is_listed(const struct virtual_call *call)
+{
+    cleanup(freep) char *text = NULL;
+
+    return is_directory(call) && defaults_get(call->fs, call->inode, &text) == 0;
+}
+
+/* -- setting -- */
+
+static int set_default(const struct virtual_call *call, const char *value, size_t len)
+{
+    struct layout_error error = { 0 };
+    int r = defaults_set(call->fs, call->inode, value, &error);
+
+    if (r == -E2BIG && error.why[0] == 0)
+        return virtual_refuse(call, r,
+                              "the home disk has no room for %zu bytes of attributes: a directory's layout must be "
+                              "shorter, as with array(...) or with n and p of FALLS",
+                              len);
+    return virtual_refuse_text(call, r, &error);
+}
+
+static int refuse_data(const struct virtual_call *call, const struct file *file)
+{
+    return virtual_refuse(call, -ENOTEMPTY,
+                          "the file has %" PRIu64
+                          " bytes, so its layout is not changed at once: set user.falls.migrate "
+                          "to this layout, or 'fallsctl migrate -L LAYOUT FILE'",
+                          file_size(drop_const(file)));
+}
+
+/* What a file with bytes is refused is written nowhere. */
+static int set_of_file(const struct virtual_call *call, struct file *file, const char *value)
+{
+    struct layout_error error = { 0 };
+    struct file_layout *planned = NULL, *layout;
+    bool rotates;
+    int r = layouts_plan(call->fs->layouts, value, &planned, &rotates, &error);
+
+    if (r < 0)
+        return virtual_refuse_text(call, r, &error);
+    if (file_size(file) > 0) {
+        struct record record;
+
+        layout = file_look(call->fs, file, &record);
+        r = file_layout_equals(layout, planned) ? 0 : refuse_data(call, file);
+        layouts_put(call->fs->layouts, layout);
+        file_layout_free(planned);
+        return r;
+    }
+    r = layouts_keep_if_there(call->fs->layouts, planned, &layout, &error);
+    if (r < 0)
+        return virtual_refuse_text(call, r, &error);
+    r = file_set_layout(call->fs, file, layout, rotates);
+    layouts_put(call->fs->layouts, layout);
+    if (r == -EBUSY)
+        return virtual_refuse(call, r, "the file is being migrated: wait, or cancel that with user.falls.migrate");
+    return r == -ENOTEMPTY ? refuse_data(call, file) : r;
+}
+
+int layout_set(const struct virtual_call *call, const char *value, size_t len)
+{
+    struct file *file;
+    int r = virtual_check_may_lay_out(call);
+
+    if (r < 0)
+        return r;
+    if (is_directory(call))
+        return set_default(call, value, len);
+    r = file_get(call->fs, call->inode, &file);
+    if (r < 0)
+        return r;
+    r = set_of_file(call, file, value);
+    file_put(call->fs, file);
+    return r;
+}
+
+int layout_remove(const struct virtual_call *call)
+{
+    int r = virtual_check_may_lay_out(call);
+
+    if (r < 0)
+        return r;
+    if (!is_directory(call))
+        return virtual_refuse(call, -EPERM, "a file always has a layout: set another one");
+    return defaults_remove(call->fs, call->inode);
+}
+
+/* -- where bytes lie -- */
+
+static uint32_t disk_of(const struct look *look, uint32_t slot)
+{
+    return file_layout_disk(look->layout, look->fs->volume->home, look->record.rotate, slot);
+}
+
+static void print_element(FILE *out, const struct look *look, uint32_t slot)
+{
+    if (file_layout_element(look->layout, slot) == ELEMENT_HEADER)
+        fputs("element=h", out);
+    else
+        fprintf(out, "element=%" PRIu32, slot);
+}
+
+static void print_object(FILE *out, const struct look *look, uint32_t slot)
+{
+    uint32_t disk = disk_of(look, slot);
+    char object[OBJECT_PATH];
+
+    object_path(look->fs->volume, look->record.id, look->record.gen, slot, look->layout, object);
+    fprintf(out, "disk=d%" PRIu32 " object=%s/" STAMP_DIR "/%s", disk, look->fs->volume->disk[disk].path, object);
+}
+
+int map_get(const struct virtual_call *call, FILE *out)
+{
+    cleanup(look_done) struct look look = { 0 };
+    int r = look_init(&look, call);
+
+    for (uint32_t slot = 0; r == 0 && slot < file_layout_slots(look.layout); slot++) {
+        print_element(out, &look, slot);
+        fprintf(out, " length=%" PRIu64 " state=%s ", file_layout_len(look.layout, slot, look.record.size),
+                bits_has(&look.record.bits, slot) ? "present" : "hole");
+        print_object(out, &look, slot);
+        fputc('\n', out);
+    }
+    return r;
+}
+
+int at_get(const struct virtual_call *call, FILE *out)
+{
+    cleanup(look_done) struct look look = { 0 };
+    struct place place;
+    uint64_t file_off;
+    uint32_t slot;
+    int r = layout_parse_size(call->rest, &file_off);
+
+    if (r < 0)
+        return -ENODATA; /* no offset, so no name of ours */
+    r = look_init(&look, call);
+    if (r == 0)
+        r = pattern_map(look.layout->pattern, file_off, &place) < 0 ? -ENODATA : 0;
+    if (r < 0)
+        return r;
+    slot = file_layout_slot(look.layout, place.element);
+    print_element(out, &look, slot);
+    fprintf(out, " suboffset=%" PRIu64 " ", place.sub_off);
+    print_object(out, &look, slot);
+    return 0;
+}
+
+/* -- everything, for programs -- */
+
+static void json_disk(struct json *json, const char *name, uint32_t disk)
+{
+    char text[16];
+
+    snprintf(text, sizeof text, "d%" PRIu32, disk);
+    json_string(json, name, text);
+}
+
+#define LONG_TEXT 12288 /* longer ones are null: with the disks of many elements, the value must stay below 64 KiB */
+
+static void json_text(struct json *json, const char *name, const char *text)
+{
+    json_string(json, name, strlen(text) <= LONG_TEXT ? text : NULL);
+}
+
+/* What there is to say of a layout, wherever it is from. */
+static int json_layout(struct json *json, const struct file_layout *layout, uint32_t home)
+{
+    cleanup(freep) char *canonical = layout_canonical(layout->layout);
+    const struct pattern *pattern = layout->pattern;
+
+    if (canonical == NULL)
+        return -ENOMEM;
+    json_text(json, "canonical", canonical);
+    json_u64(json, "disp", pattern->disp);
+    json_u64(json, "period", pattern->size);
+    json_u64(json, "elements", pattern->n_elements);
+    if (pattern->disp > 0)
+        json_disk(json, "header_disk", home);
+    return 0;
+}
+
+static int file_json(const struct virtual_call *call, struct json *json)
+{
+    cleanup(look_done) struct look look = { 0 };
+    char id[2 * ID_SIZE + 1];
+    int r = look_init(&look, call);
+
+    if (r < 0)
+        return r;
+    json_text(json, "layout", look.layout->layout->text);
+    json_string(json, "from", "file");
+    r = json_layout(json, look.layout, call->fs->volume->home);
+    json_u64(json, "rotate", look.record.rotate);
+    hex_print(look.record.id, ID_SIZE, id);
+    json_string(json, "id", id);
+    json_u64(json, "generation", look.record.gen);
+    json_u64(json, "size", look.record.size);
+    json_open(json, "disks", '[');
+    for (uint32_t i = 0; i < look.layout->pattern->n_elements; i++)
+        json_disk(json, NULL, disk_of(&look, i));
+    json_close(json, ']');
+    return r;
+}
+
+/* Where what is made in a directory has its layout from. */
+static int json_origin(const struct virtual_call *call, struct json *json, struct inode *origin)
+{
+    cleanup(freep) char *text = NULL, *path = NULL;
+    int r = defaults_get(call->fs, origin, &text);
+
+    if (r == 0 && origin != inodes_root(call->fs->inodes))
+        r = inode_path(call->fs->inodes, origin, &path);
+    if (r < 0)
+        return r;
+    json_text(json, "layout", text);
+    json_string(json, "from", origin == call->inode ? "directory" : "ancestor");
+    json_string(json, "directory", path != NULL ? path : "");
+    return 0;
+}
+
+static int directory_json(const struct virtual_call *call, struct json *json)
+{
+    struct inode *origin = NULL;
+    struct choice choice = { 0 };
+    int r = defaults_origin(call->fs, call->inode, &origin);
+
+    if (r == 0)
+        r = defaults_choose(call->fs, call->inode, NULL, &choice);
+    if (r < 0) {
+        inode_unref(call->fs->inodes, origin);
+        return r;
+    }
+    if (origin != NULL) {
+        r = json_origin(call, json, origin);
+    } else {
+        json_text(json, "layout", choice.layout->layout->text);
+        json_string(json, "from", "mount");
+    }
+    if (r == 0)
+        r = json_layout(json, choice.layout, call->fs->volume->home);
+    json_bool(json, "rotates", choice.rotates);
+    json_open(json, "disks", '[');
+    for (uint32_t i = 0; i < choice.layout->n_list; i++)
+        json_disk(json, NULL, choice.layout->list[i]);
+    json_close(json, ']');
+    layouts_put(call->fs->layouts, choice.layout);
+    inode_unref(call->fs->inodes, origin);
+    return r;
+}
+
+int layout_json_get(const struct virtual_call *call, FILE *out)
+{
+    struct json json;
+    int r;
+
+    json_begin(&json, out);
+    json_u64(&json, "n_disks", call->fs->volume->n_disks);
+    r = is_directory(call) ? directory_json(call, &json) : file_json(call, &json);
+    json_close(&json, '}');
+    return r;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "ioctl/client/client.h"
+#include "layout/layout.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+static _Thread_local char last[640];
+
+const char *fallsfs_strerror_last(void)
+{
+    return last[0] != 0 ? last : "no call has failed in this thread";
+}
+
+int words(int r, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(last, sizeof last, fmt, args);
+    va_end(args);
+    return r;
+}
+
+int call(int fd, unsigned long cmd, void *arg)
+{
+    int r;
+
+    do
+        r = ioctl(fd, cmd, arg);
+    while (r < 0 && errno == EINTR);
+    return r < 0 ? -errno : 0;
+}
+
+/* -- the ranks a group has failed for -- */
+
+static bool ask_why(const struct words_group *group, struct fallsfs_ioc_stats *ret_stats)
+{
+    *ret_stats = (struct fallsfs_ioc_stats){ .version = FALLSFS_IOCTL_VERSION, .group = group->id };
+    return call(group->fd, FALLSFS_IOC_STATS, ret_stats) == 0 && ret_stats->n_culprits > 0;
+}
+
+/* "ranks 3, 7 and 12" */
+static void list_ranks(const struct fallsfs_ioc_stats *stats, char *text, size_t size)
+{
+    uint32_t n = MIN(stats->n_culprits, FALLSFS_MAX_CULPRITS);
+    size_t at = (size_t) snprintf(text, size, stats->n_culprits == 1 ? "rank" : "ranks");
+
+    for (uint32_t i = 0; i < n && at < size; i++) {
+        const char *before = i == 0 ? " " : i + 1 == stats->n_culprits ? " and " : ", ";
+
+        at += (size_t) snprintf(text + at, size - at, "%s%u", before, stats->culprit[i]);
+    }
+    if (stats->n_culprits > n && at < size)
+        snprintf(text + at, size - at, " and %u more", stats->n_culprits - n);
+}
+
+static int words_failed(int r, const struct words_group *group)
+{
+    struct fallsfs_ioc_stats stats;
+    char ranks[256] = "a rank";
+
+    if (ask_why(group, &stats))
+        list_ranks(&stats, ranks, sizeof ranks);
+    if (r == -ETIMEDOUT)
+        return words(r,
+                     "%s of %u did not ask for anything in round %llu within %u ms: see whether these processes still "
+                     "run and make the same calls, or give the group a longer timeout; it has failed, make another one",
+                     ranks, group->nranks, (unsigned long long) group->seq, group->timeout_ms);
+    if (r == -ECANCELED)
+        return words(r,
+                     "%s of %u died, closed the file or left, so the group cannot go on: see why, then make another "
+                     "group with a new token",
+                     ranks, group->nranks);
+    return words(
+        r,
+        "%s of %u asked for something else than the others, to read where they write or the other way round, or "
+        "out of turn: all ranks of a group make the same calls in the same order",
+        ranks, group->nranks);
+}
+
+/* -- by call -- */
+
+static int words_any(int r)
+{
+    switch (r) {
+    case -ENOTTY:
+        return words(
+            r, "this is not a regular file on a fallsfs mount that knows sections: see what findmnt -T says of it");
+    case -ENOTCONN:
+    case -ECONNABORTED:
+        return words(r, "the fallsfs daemon of this file has ended: start it again and open the file anew");
+    case -ENOMEM:
+        return words(r, "there is not enough memory, here or in the fallsfs daemon");
+    case -EBADF:
+        return words(
+            r, "the descriptor is not open for that: reading wants O_RDONLY or O_RDWR, writing O_WRONLY or O_RDWR");
+    case -EUSERS:
+        return words(r, "this user has too much under way: wait for tickets, leave groups that are not needed");
+    default:
+        return words(r, "%s", strerror(-r));
+    }
+}
+
+int words_join(int r, const struct words_group *group)
+{
+    switch (r) {
+    case -EACCES:
+        return words(r,
+                     "the token's group is another user's, or belongs to another file: all ranks open the same file");
+    case -EEXIST:
+        return words(
+            r,
+            "rank %u has joined already, or this open file has a rank in the group: each process has a rank of "
+            "its own and opens the file for itself",
+            group->rank);
+    case -EPROTO:
+        return words(r,
+                     "the group was made with another number of ranks than %u, or with other hints: all give the same",
+                     group->nranks);
+    case -ECANCELED:
+    case -ETIMEDOUT:
+        return words(
+            r,
+            "the group has failed before rank %u came: a rank died, left or did not come in time; make another "
+            "group with a new token",
+            group->rank);
+    case -EINVAL:
+        return words(r,
+                     "rank %u of %u, or a hint, is not possible: ranks go from 0, there are up to %u of them, a "
+                     "timeout is 1000 to 3600000 ms",
+                     group->rank, group->nranks, FALLSFS_MAX_RANKS);
+    case -EUSERS:
+        return words(r, "this user has as many groups or ranks as there may be: leave groups that are not needed");
+    default:
+        return words_any(r);
+    }
+}
+
+static int words_notation(int r, const char *falls)
+{
+    struct layout_error error;
+    struct nest *nest;
+
+    if (nest_parse(falls, strlen(falls), &nest, &error) == 0) {
+        nest_free(nest);
+        return words(r, "the set does not fit into a file from that byte on");
+    }
+    return words(r, "column %zu of the set: %s", error.column, error.why);
+}
+
+int words_request(int r, const struct words_group *group, bool write, const char *falls)
+{
+    switch (r) {
+    case -ETIMEDOUT:
+    case -ECANCELED:
+    case -EPROTO:
+        return words_failed(r, group);
+    case -EPERM:
+        return words(
+            r,
+            "rank %u belongs to another process, which joined: a child that was forked opens the file and joins "
+            "for itself",
+            group->rank);
+    case -EINVAL:
+    case -EOVERFLOW:
+        if (falls != NULL)
+            return words_notation(r, falls);
+        return words(
+            r,
+            "the section is none: 1 to %u dimensions, no size, element or stride of 0, header and array within "
+            "2^62 bytes",
+            FALLSFS_MAX_DIMS);
+    case -ERANGE:
+        return words(r, "the section reaches out of the array: bounds count from 0 and must be less than the size");
+    case -E2BIG:
+        return words(r, "the set is too irregular to be put in order: ask for a part of it");
+    case -EFAULT:
+        return words(r, "memory went away while it was used: a file that is mapped there was cut, or memory is short");
+    case -EFBIG:
+        return words(r, "the section reaches behind the size a file may have: see ulimit -f, and what the disks' file "
+                        "systems can hold");
+    case -ENOSPC:
+    case -EDQUOT:
+        return words(r, "a disk is full: see fallsctl df");
+    case -EIO:
+        return words(r,
+                     "a disk failed or did not answer in time while a section was %s: see fallsctl status, and the "
+                     "daemon's log",
+                     write ? "written" : "read");
+    default:
+        return words_any(r);
+    }
+}

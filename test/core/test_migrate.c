@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that are given other layouts while they are written, on simulated disks: what is read is what was written, at
+ * any moment, and nothing is left of what is over. */
+#include "fs/core/file.h"
+#include "fs/core/jobs.h"
+#include "fs/core/tree.h"
+#include "test/core/world.h"
+
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STEPS  40
+#define SHARDS 4
+
+static const struct world_shape shapes[] = {
+    { 1, "one", 0 },
+    { 3, "stripe(7)", 0 },
+    { 2, "stripe(512)", 0 },
+    { 4, "stripe(64)", 0 },
+    { 3, "stripe(128) disp 100", 0 },
+    { 3, "stripe(7)", SIM_LACKS_TMPFILE },
+};
+
+ParameterizedTestParameters(migrate, what_is_read_is_what_was_written)
+{
+    static uint64_t shard[SHARDS] = { 0, 1, 2, 3 };
+
+    return cr_make_param_array(uint64_t, shard, SHARDS);
+}
+
+static void random_program(struct world *world, struct rng *rng)
+{
+    world->migrates = true;
+    for (int i = 0; i < STEPS && world->why[0] == 0; i++) {
+        world_step(world, rng);
+        world_check_same(world);
+    }
+    if (world->why[0] == 0)
+        world_finish_jobs(world);
+    world_check_same(world);
+}
+
+ParameterizedTest(uint64_t *shard, migrate, what_is_read_is_what_was_written)
+{
+    for (struct rng rng = rng_shard_from_env(1000, *shard, SHARDS); rng_next(&rng);) {
+        size_t shape = rng_below(&rng, ARRAY_SIZE(shapes));
+        static struct world world;
+
+        cr_assert_eq(
+            world_init(&world, shapes[shape].n_disks, shapes[shape].layout, shapes[shape].home_lacks, rng.seed), 0);
+        if (getenv("FALLSFS_TRACE") != NULL)
+            sim_trace(world.sim, stderr);
+        cr_assert_eq(world_mount(&world), 0);
+        random_program(&world, &rng);
+        if (world.why[0] == 0) {
+            world_unmount(&world);
+            (void) world_mount(&world);
+            world_check_same(&world);
+        }
+        cr_assert(world.why[0] == 0, RNG_SEED " (%s): %s\n%s", rng.seed, shapes[shape].layout, world.why,
+                  world.program);
+        world_abandon(&world);
+        world_done(&world);
+    }
+}
+
+static void migrate(struct world *world, struct inode *inode, const char *text)
+{
+    struct layout_error error;
+    struct choice choice;
+    uint64_t number;
+    int r;
+
+    cr_assert_eq(layouts_add(world->fs->layouts, text, &choice.layout, &choice.rotates, &error), 0, "%s", error.why);
+    r = jobs_add(world->fs->jobs, inode, choice.layout, choice.rotates, 0, &number);
+    layouts_put(world->fs->layouts, choice.layout);
+    cr_assert(r >= 0, "%s: %s", text, strerror(-r));
+    world_finish_jobs(world);
+}
+
+/* Files start on one disk or the other, so to each of these layouts some keep both subfiles, and some none. */
+Test(migrate, subfiles_stay_wherever_a_file_starts)
+{
+    static const char *const layouts[] = { "stripe(7,2) on d1,d0", "stripe(7,2) on d0,d1", "stripe(7,2)",
+                                           "stripe(7,2) on d1,d2" };
+    static const struct cred cred = { .umask = 022 };
+    static struct world world;
+    char name[8] = "0", found[8];
+
+    cr_assert_eq(world_init(&world, 3, "stripe(7) on d0,d1", 0, 1), 0);
+    cr_assert_eq(world_mount(&world), 0);
+    for (int n = 0; n < 24; n++) {
+        struct inode *inode;
+        struct file *file;
+        struct stat st;
+
+        name[0] = (char) ('A' + n);
+        cr_assert_eq(tree_create(world.fs, inodes_root(world.fs->inodes), name, 0644, &cred, &inode, &st, &file), 0);
+        cr_assert_eq(file_write(world.fs, file, name, 2, 100), 2);
+        for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
+            migrate(&world, inode, layouts[(i + (size_t) n) % ARRAY_SIZE(layouts)]);
+            cr_assert_eq(file_read(world.fs, file, found, 2, 100), 2);
+            cr_assert_arr_eq(found, name, 2);
+            cr_assert_eq(file_write(world.fs, file, name, 2, 100), 2);
+        }
+        file_put(world.fs, file);
+        inode_unref(world.fs->inodes, inode);
+    }
+    world_abandon(&world);
+    world_done(&world);
+}

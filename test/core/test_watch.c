@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* Who waits for a disk, and for how long: many threads at once, none of which is told of a wait that never was. */
+#include "fs/core/watch.h"
+
+#include <criterion/criterion.h>
+
+#define PATIENCE  8000
+#define THREADS   4
+#define N_WATCHES 20000
+
+static struct watch *fresh[N_WATCHES];
+static pthread_barrier_t begin;
+
+/* Takes a seat of every watch, when the others do; how often there was none. */
+static void *sit_everywhere(void *arg)
+{
+    uintptr_t n_refused = 0;
+
+    (void) arg;
+    (void) pthread_barrier_wait(&begin);
+    for (size_t i = 0; i < N_WATCHES; i++) {
+        int seat = watch_enter(fresh[i]);
+
+        n_refused += seat < 0;
+        watch_leave(fresh[i], seat);
+    }
+    return (void *) n_refused; // NOLINT(performance-no-int-to-ptr)
+}
+
+Test(watch, nobody_who_has_just_come_has_waited)
+{
+    pthread_t thread[THREADS];
+    uintptr_t n_refused = 0;
+
+    (void) pthread_barrier_init(&begin, NULL, THREADS);
+    for (size_t i = 0; i < N_WATCHES; i++)
+        cr_assert_eq(watch_new(PATIENCE, &fresh[i]), 0);
+    for (size_t i = 0; i < THREADS; i++)
+        cr_assert_eq(pthread_create(&thread[i], NULL, sit_everywhere, NULL), 0);
+    for (size_t i = 0; i < THREADS; i++) {
+        void *result;
+
+        cr_assert_eq(pthread_join(thread[i], &result), 0);
+        n_refused += (uintptr_t) result;
+    }
+    cr_expect_eq(n_refused, 0, "a disk that answers was taken for dead %zu times", (size_t) n_refused);
+    for (size_t i = 0; i < N_WATCHES; i++)
+        watch_free(fresh[i]);
+    (void) pthread_barrier_destroy(&begin);
+}
+
+/* A thread that has a seat notes the time a moment later: until then nobody may read one there. */
+Test(watch, a_seat_is_taken_before_its_clock_is_set)
+{
+    struct watch *watch;
+
+    cr_assert_eq(watch_new(PATIENCE, &watch), 0);
+    atomic_store(&watch->taken, UINT64_MAX);
+    cr_expect_eq(watch_oldest(watch), 0);
+    cr_expect_eq(watch_refuses(watch), 0);
+    watch_free(watch);
+}
+
+Test(watch, a_disk_that_does_not_answer)
+{
+    struct watch *watch;
+    uint64_t now = watch_now();
+    int seat;
+
+    cr_assert_eq(watch_new(PATIENCE, &watch), 0);
+    seat = watch_enter(watch);
+    cr_assert_eq(seat, 0);
+    atomic_store(&watch->since[seat], now - WATCH_STALL - 100);
+    cr_expect_eq(watch_refuses(watch), -ETIMEDOUT, "stalled");
+    for (int i = 1; i < 8; i++)
+        cr_expect_eq(watch_enter(watch), i, "a few may wait");
+    cr_expect_eq(watch_enter(watch), WATCH_STALLED, "not all");
+    atomic_store(&watch->since[seat], now - PATIENCE);
+    cr_expect_eq(watch_refuses(watch), -EIO, "dead");
+    cr_expect_eq(watch_enter(watch), WATCH_DEAD);
+    watch_leave(watch, seat);
+    cr_expect_eq(watch_refuses(watch), 0, "it has answered");
+    cr_expect_eq(watch_enter(watch), seat, "and may be asked again");
+    watch_free(watch);
+}

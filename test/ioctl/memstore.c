@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "test/ioctl/memstore.h"
+
+#include <string.h>
+
+static int next_call(struct memstore *memstore)
+{
+    return ++memstore->n_calls == memstore->fail_at ? -EIO : 0;
+}
+
+static int store_read(void *ctx, void *buf, size_t len, uint64_t file_off)
+{
+    struct memstore *memstore = ctx;
+    uint64_t there;
+    int r;
+
+    pthread_mutex_lock(&memstore->lock);
+    r = next_call(memstore);
+    there = file_off < memstore->size ? MIN(len, memstore->size - file_off) : 0;
+    memcpy(buf, memstore->bytes + MIN(file_off, memstore->size), there);
+    memset((uint8_t *) buf + there, 0, len - there);
+    pthread_mutex_unlock(&memstore->lock);
+    return r;
+}
+
+static int store_write(void *ctx, const void *buf, size_t len, uint64_t file_off)
+{
+    struct memstore *memstore = ctx;
+    int r;
+
+    pthread_mutex_lock(&memstore->lock);
+    r = next_call(memstore);
+    memstore->wrong |= len > memstore->room || file_off > memstore->room - len;
+    if (!memstore->wrong && r == 0) {
+        memcpy(memstore->bytes + file_off, buf, len);
+        memstore->size = MAX(memstore->size, file_off + len);
+    }
+    pthread_mutex_unlock(&memstore->lock);
+    return r;
+}
+
+static uint64_t store_size(void *ctx)
+{
+    struct memstore *memstore = ctx;
+    uint64_t size;
+
+    pthread_mutex_lock(&memstore->lock);
+    size = memstore->size;
+    pthread_mutex_unlock(&memstore->lock);
+    return size;
+}
+
+static size_t store_map(void *ctx, size_t len, uint64_t file_off, bool writes, void **ret_addr)
+{
+    struct memstore *memstore = ctx;
+    size_t n = 0;
+
+    (void) writes;
+    pthread_mutex_lock(&memstore->lock);
+    if (memstore->mapped > 0 && file_off < memstore->size && file_off / memstore->mapped % 2 == 0) {
+        n = MIN(len, memstore->size - file_off);
+        n = MIN(n, memstore->mapped - file_off % memstore->mapped);
+        *ret_addr = memstore->bytes + file_off;
+        memstore->n_maps++;
+    }
+    pthread_mutex_unlock(&memstore->lock);
+    return n;
+}
+
+static void store_unmap(void *ctx, size_t changed, uint64_t file_off)
+{
+    struct memstore *memstore = ctx;
+
+    pthread_mutex_lock(&memstore->lock);
+    memstore->wrong |= memstore->n_maps-- == 0 || file_off + changed > memstore->size;
+    pthread_mutex_unlock(&memstore->lock);
+}
+
+static void store_prefetch(void *ctx, uint64_t len, uint64_t file_off)
+{
+    struct memstore *memstore = ctx;
+
+    pthread_mutex_lock(&memstore->lock);
+    memstore->wrong |= len == 0 || file_off + len > memstore->room;
+    pthread_mutex_unlock(&memstore->lock);
+}
+
+/* Ranges of one collective never meet. */
+static int store_lock(void *ctx, uint64_t file_off, uint64_t len)
+{
+    struct memstore *memstore = ctx;
+    int r;
+
+    pthread_mutex_lock(&memstore->lock);
+    r = next_call(memstore);
+    for (unsigned i = 0; i < memstore->n_locked; i++)
+        memstore->wrong |= file_off < memstore->locked_hi[i] && memstore->locked_lo[i] < file_off + len;
+    if (r == 0) {
+        memstore->locked_lo[memstore->n_locked] = file_off;
+        memstore->locked_hi[memstore->n_locked++] = file_off + len;
+    }
+    pthread_mutex_unlock(&memstore->lock);
+    return r;
+}
+
+static void store_unlock(void *ctx, uint64_t file_off, uint64_t len)
+{
+    struct memstore *memstore = ctx;
+    unsigned i = 0;
+
+    pthread_mutex_lock(&memstore->lock);
+    while (i < memstore->n_locked && (memstore->locked_lo[i] != file_off || memstore->locked_hi[i] != file_off + len))
+        i++;
+    memstore->wrong |= i == memstore->n_locked;
+    if (i < memstore->n_locked) {
+        memstore->n_locked--;
+        memstore->locked_lo[i] = memstore->locked_lo[memstore->n_locked];
+        memstore->locked_hi[i] = memstore->locked_hi[memstore->n_locked];
+    }
+    pthread_mutex_unlock(&memstore->lock);
+}
+
+static uint32_t store_disk(void *ctx, uint64_t file_off, uint64_t *ret_len)
+{
+    const struct memstore *memstore = ctx;
+
+    *ret_len = memstore->stripe - file_off % memstore->stripe;
+    return (uint32_t) (file_off / memstore->stripe % memstore->store.n_disks);
+}
+
+void memstore_init(struct memstore *memstore, uint64_t room, uint32_t n_disks, uint64_t stripe)
+{
+    static const struct store_ops ops = {
+        .read = store_read,
+        .write = store_write,
+        .size = store_size,
+        .map = store_map,
+        .unmap = store_unmap,
+        .prefetch = store_prefetch,
+        .lock = store_lock,
+        .unlock = store_unlock,
+        .disk = store_disk,
+    };
+
+    *memstore = (struct memstore){ .room = room, .stripe = stripe };
+    memstore->store = (struct store){
+        .ops = &ops, .ctx = memstore, .n_disks = n_disks, .stripe = stripe, .cost = { 500, 150, 500, 150 }
+    };
+    memstore->bytes = calloc(1, room);
+    pthread_mutex_init(&memstore->lock, NULL);
+}
+
+void memstore_done(struct memstore *memstore)
+{
+    free(memstore->bytes);
+    pthread_mutex_destroy(&memstore->lock);
+}

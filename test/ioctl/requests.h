@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* What the members of a random group ask for: sections of one array, or elements of a random pattern. */
+#ifndef FALLSFS_TEST_IOCTL_REQUESTS_H
+#define FALLSFS_TEST_IOCTL_REQUESTS_H
+
+#include "ioctl/fad.h"
+#include "test/support/rng.h"
+
+#define REQUESTS_MAX 32
+
+struct requests {
+    uint32_t n;
+    struct asked asked[REQUESTS_MAX]; /* their memory holds random bytes, one more than asked for */
+    struct nest *nest[REQUESTS_MAX];
+};
+
+/* Nothing is asked for at or behind byte room of the file, which is at least 8192. */
+void requests_random(struct requests *requests, uint64_t room, struct rng *rng);
+
+/* As many as there are, of which no two have a byte in common. */
+void requests_apart(struct requests *requests, uint64_t room, struct rng *rng);
+void requests_done(struct requests *requests);
+
+#endif

@@ -1,0 +1,243 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Files get other layouts while programs use them: migrate.sh FALLSFS FALLSCTL FSCK MIGRATE MIGRATOR OPS_EQUAL KILL
+# shellcheck disable=SC2317,SC2016  # functions are called by ok and not; words for other shells
+source "$(dirname "$0")/common.sh"
+fsck=$3
+client=$4
+migrator=$5
+ops_equal=$6
+kill_daemon=$7
+duration=$([ -n "${FALLSFS_FULL:-}" ] && echo 60 || echo 2)
+
+value() {
+    getfattr -n "user.falls.$1" --only-values "$2" 2>/dev/null
+}
+
+migrate() {
+    setfattr -n user.falls.migrate -v "$1" "$2"
+}
+
+# finished FILE: its migration is over, well
+finished() {
+    local i state
+    for ((i = 0; i < 1000; i++)); do
+        state=$(value migrate "$1")
+        case $state in
+        *'state=done '*) return 0 ;;
+        *'state=failed '* | *'state=cancelled '*) break ;;
+        esac
+        sleep 0.02
+    done
+    printf '%s\n' "$state"
+    return 1
+}
+
+# Everything is given layouts from here to stop_migrator.
+start_migrator() {
+    "$migrator" "$mnt" "$1" >"$work/migrated" 2>&1 &
+    migrating=$!
+}
+
+stop_migrator() {
+    kill "$migrating"
+    wait "$migrating"
+    ok 'files were migrated' test "$(cat "$work/migrated")" -ge "$1"
+}
+
+# Nothing is left of what is over.
+clean() {
+    same "$1: files listed" "$(ls "${disks[0]}/.fallsfs/todo")" ''
+    ok "$1: fsck" "$fsck" -n "${disks[@]}"
+}
+
+make_volume 4
+start -o 'layout=stripe(1M)'
+head -c 40000001 /dev/urandom >"$work/random"
+cp "$work/random" "$mnt/f"
+links=$(stat -c %h "$mnt/f")
+for layout in 'stripe(64K)' one 'stripe(1000) disp 100' 'array(shape=1000x1000, elem=8, dist=(*,block), grid=1x4)' 'stripe(7,2) on d1,d3'; do
+    ok "to $layout" migrate "$layout" "$mnt/f"
+    same "$layout: links while it goes on" "$(stat -c %h "$mnt/f")" "$links"
+    ok "$layout: is reached" finished "$mnt/f"
+    ok "$layout: content" cmp "$work/random" "$mnt/f"
+    case $(value layout "$mnt/f") in
+    "$layout"*) ;;
+    *) fail "$layout: the file has $(value layout "$mnt/f")" ;;
+    esac
+done
+same 'on the disks that were named' "$(find "$work"/d[02]/.fallsfs/obj -type f ! -name '*.m' | wc -l)" 0
+ok 'the same again is nothing' migrate 'stripe(7,2) on d1,d3' "$mnt/f"
+ok 'all disks again' migrate restripe "$mnt/f"
+ok 'all disks again: reached' finished "$mnt/f"
+same 'all disks again' "$(value layout "$mnt/f")" 'stripe(7,2) on d0-d3'
+ok 'what new files have' migrate auto "$mnt/f"
+ok 'what new files have: reached' finished "$mnt/f"
+same 'what new files have' "$(value layout "$mnt/f")" 'stripe(1M) on d0-d3'
+not 'no layout' migrate 'stripes(1M)' "$mnt/f"
+same 'and why' "$(value lasterror "$mnt/f")" "$(value lasterror "$mnt/f" | grep '^column 1')"
+not 'no such order' migrate 'pause' "$mnt/empty"
+not 'a job that is over' migrate cancel "$mnt/f"
+mkdir "$mnt/dir"
+not 'directories have no bytes' migrate one "$mnt/dir"
+
+# Holes stay holes, however long.
+truncate -s 1T "$mnt/sparse"
+printf x | dd of="$mnt/sparse" bs=1 seek=$((1 << 39)) conv=notrunc status=none
+ok 'a sparse file' migrate 'stripe(64K)' "$mnt/sparse"
+ok 'a sparse file: reached' finished "$mnt/sparse"
+ok 'it takes no room' test "$(du -sk "$work"/d[0-9] | awk '{ n += $1 } END { print n }')" -lt 200000
+same 'its byte' "$(dd if="$mnt/sparse" bs=1 skip=$((1 << 39)) count=1 status=none)" x
+rm "$mnt/sparse"
+
+# What lies right already is not moved, not even for a moment.
+subfile() {
+    value map "$mnt/kept" | sed -n "s/^element=$1 .*object=//p" | xargs stat -c %i
+}
+ok 'two disks' "$fallsctl" create -L '{d0:(0,4095,8192,1);d1:(4096,8191,8192,1)}' "$mnt/kept"
+head -c 1000000 "$work/random" >"$mnt/kept"
+sync "$mnt/kept"
+before=$(subfile 0)
+ok 'another disk for one of them' "$fallsctl" migrate --wait -L '{d0:(0,4095,8192,1);d3:(4096,8191,8192,1)}' "$mnt/kept"
+same 'the other stays' "$(subfile 0)" "$before"
+ok 'another disk: content' cmp -n 1000000 "$work/random" "$mnt/kept"
+restart -o 'layout=stripe(1M)'
+ok 'another disk: content after a remount' cmp -n 1000000 "$work/random" "$mnt/kept"
+rm "$mnt/kept"
+
+# Orders, and who may give them.
+ok 'slowly' migrate 'limit=1M stripe(64K)' "$mnt/f"
+not 'twice' migrate 'one' "$mnt/f"
+ok 'pause' migrate pause "$mnt/f"
+for ((i = 0; i < 500; i++)); do
+    case $(value migrate "$mnt/f") in *state=paused*) break ;; esac
+    sleep 0.02
+done
+printf 'in the middle' | dd of="$mnt/f" bs=1 seek=1000 conv=notrunc status=none
+printf 'in the middle' | dd of="$work/random" bs=1 seek=1000 conv=notrunc status=none
+chmod 755 "$mnt"
+not 'not by others' as 1000 setfattr -n user.falls.migrate -v cancel "$mnt/f"
+restart -o 'layout=stripe(1M)'
+for ((i = 0; i < 500; i++)); do
+    case $(value jobs.0 "$mnt") in *state=paused*) break ;; esac
+    sleep 0.02
+done
+case $(value jobs.0 "$mnt") in
+*' state=paused '*' f') ;;
+*) fail "a remount: $(value jobs.0 "$mnt")" ;;
+esac
+ok 'resume' setfattr -n user.falls.jobs -v 'resume 1' "$mnt"
+ok 'resumed: reached' finished "$mnt/f"
+ok 'resumed: content' cmp "$work/random" "$mnt/f"
+ok 'slowly again' migrate 'limit=1M one' "$mnt/f"
+ok 'cancel' migrate cancel "$mnt/f"
+for ((i = 0; i < 500; i++)); do
+    case $(value migrate "$mnt/f") in *state=cancelled*) break ;; esac
+    sleep 0.02
+done
+same 'cancelled' "$(value layout "$mnt/f")" 'stripe(64K) on d0-d3'
+ok 'cancelled: content' cmp "$work/random" "$mnt/f"
+ok 'one that is removed' migrate 'limit=1M one' "$mnt/f"
+rm "$mnt/f"
+stop
+clean 'at the end'
+same 'nothing is left' "$(find "$work"/d*/.fallsfs/obj -type f | wc -l)" 0
+
+# Bytes that are lost do not become zeros.
+make_volume 3
+start -o 'layout=stripe(64K)'
+head -c 1000000 "$work/random" >"$mnt/f"
+sync "$mnt/f"
+lost=$(value map "$mnt/f" | sed -n 's/^element=1 .*object=//p')
+stop
+mv "$lost" "$work/kept"
+start
+ok 'a file with lost bytes' migrate one "$mnt/f"
+not 'is not migrated' finished "$mnt/f"
+case $(cat "$work/out") in
+*'state=failed '*'Input/output error'*) ;;
+*) fail "lost bytes: $(cat "$work/out")" ;;
+esac
+not 'they are lost still' cmp -n 1000000 "$work/random" "$mnt/f"
+stop
+mv "$work/kept" "$lost"
+start
+ok 'and when they are back, so is the file' cmp -n 1000000 "$work/random" "$mnt/f"
+stop
+
+# A full disk ends the migration, not the user's write.
+rm -rf "$work"/d[0-9]*
+mkdir "$work/d0" "$work/d1"
+mount -t tmpfs -o size=30m,mode=700 tmpfs "$work/d1" || die 'tmpfs'
+disks=("$work/d0" "$work/d1")
+"$fallsctl" format "${disks[@]}" >"$work/out" 2>&1 || die "format: $(cat "$work/out")"
+start -o 'layout=one on d1'
+ok 'a file on the other disk' "$fallsctl" create -L 'one on d0' "$mnt/f"
+head -c 20000000 "$work/random" >"$mnt/f"
+ok 'to the small disk' migrate 'limit=20M one on d1' "$mnt/f"
+for ((i = 0; i < 500; i++)); do
+    [ "$(value migrate "$mnt/f" | sed 's/.* done=\([0-9]*\).*/\1/')" -lt 8000000 ] || break
+    sleep 0.02
+done
+ok 'a user needs the room' dd if="$work/random" of="$mnt/user" bs=1M count=25 status=none
+not 'so the migration fails' finished "$mnt/f"
+case $(cat "$work/out") in
+*'state=failed '*'No space left'*) ;;
+*) fail "full disk: $(cat "$work/out")" ;;
+esac
+ok 'full disk: the file' cmp -n 20000000 "$work/random" "$mnt/f"
+ok 'full disk: what was written' cmp -n 26214400 "$work/random" "$mnt/user"
+not 'there is no room from the beginning' migrate 'one on d1' "$mnt/f"
+case $(value lasterror "$mnt/f") in
+*'room'*) ;;
+*) fail "no room: $(value lasterror "$mnt/f")" ;;
+esac
+stop
+clean 'full disk'
+umount "$work/d1"
+
+# Programs at work.
+make_volume 3
+start -o 'layout=stripe(64K)'
+head -c 5000001 /dev/urandom >"$mnt/read"
+start_migrator 1
+pids=()
+for words in "append $mnt/append 3 $duration" "read $mnt/read $duration" "write $mnt/write1 $duration 1" "write $mnt/write2 $duration 2"; do
+    # shellcheck disable=SC2086  # a list of words
+    "$client" $words >"$work/said${#pids[@]}" 2>&1 &
+    pids+=($!)
+done
+for i in "${!pids[@]}"; do
+    wait "${pids[i]}" || fail "programs at work: $(cat "$work/said$i")"
+done
+stop_migrator 5
+stop
+ok 'after programs: fsck' "$fsck" -n "${disks[@]}"
+
+for layout in 'stripe(64K)' 'stripe(7,3)'; do
+    make_volume 3
+    rm -rf "$work/plain"
+    mkdir -m 755 "$work/plain"
+    start -o "layout=$layout"
+    start_migrator 2
+    ok "random operations, $layout" env OPS_MIGRATE=1 FALLSFS_CASES=$((duration * 3)) "$ops_equal" run "$mnt" "$work/plain" 1
+    stop_migrator 1
+    restart
+    ok "random operations after a remount, $layout" "$ops_equal" check "$mnt" "$work/plain"
+    stop
+    ok "after random operations, $layout: fsck" "$fsck" -n "${disks[@]}"
+done
+
+# The daemon is killed, again and again.
+make_volume 3
+start_migrator 3
+ok 'kill -9 while files are migrated' env FALLSFS_CASES=$((duration * 70)) "$kill_daemon" "$fallsfs" "$mnt" "${disks[@]}"
+stop_migrator 50
+cp "$work/out" "$log"
+check_log
+start
+ok 'everything can be removed' find "$mnt" -mindepth 1 -delete
+stop
+same 'subfiles that belong to nothing' "$(find "$work"/d*/.fallsfs/obj -type f ! -name '*.m' ! -name '*.m.new' | head)" ''
+same 'names that belong to nothing' "$(find "$work"/d*/.fallsfs/{tmp,todo,ns} -mindepth 1 2>/dev/null | head)" ''
+finish
