@@ -69,11 +69,12 @@ static void op_init(void *data, struct fuse_conn_info *conn)
     const struct mount *mount = data;
     const unsigned want = FUSE_CAP_ASYNC_READ | FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_DONT_MASK |
                           FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_POSIX_ACL | FUSE_CAP_ASYNC_DIO | FUSE_CAP_READDIRPLUS |
-                          FUSE_CAP_READDIRPLUS_AUTO;
+                          FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_EXPLICIT_INVAL_DATA;
     /* Copies through pipes were never faster; a cache that writes late would own sizes and times; O_TRUNC as a change
-     * of attributes lets the kernel clear set-user-ID bits with it. */
+     * of attributes lets the kernel clear set-user-ID bits with it. We say ourselves what is to be forgotten: a kernel
+     * that drops a file's pages whenever its mtime moved may read them again before a write that is on its way. */
     const unsigned do_not_want = FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
-                                 FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_ATOMIC_O_TRUNC;
+                                 FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_AUTO_INVAL_DATA;
 
     conn->max_read = mount->max_read;
     conn->want = (conn->want | want) & conn->capable & ~do_not_want;

@@ -258,18 +258,29 @@ static int run_one(void *arg, unsigned i, unsigned n)
     return run_shard(request->top, i, n);
 }
 
-#define REGION 1009 /* bytes; odd, so that they share pages and stripes */
-#define ROUNDS 400
+/* Regions that share pages and stripes: process i has every n-th. */
+struct sharing {
+    const char *name;
+    size_t bytes; /* of a region; odd */
+    uint64_t n_regions;
+    unsigned rounds, syncs; /* in a hundred */
+    int flags;              /* of every third process */
+};
+
+#define MAX_REGION 1009
+
+static const struct sharing wide = { "shared", 1009, 300, 400, 2, O_SYNC };
+static const struct sharing close_by = { "crowded", 101, 10, 10000, 0, 0 };
 
 /* A region that holds the same byte throughout. */
-static bool wrote_and_reads(int fd, const uint8_t *buf, off_t off)
+static bool wrote_and_reads(int fd, const uint8_t *buf, size_t bytes, off_t off)
 {
-    uint8_t back[REGION];
-    ssize_t wrote = pwrite(fd, buf, REGION, off), n = pread(fd, back, REGION, off);
+    uint8_t back[MAX_REGION];
+    ssize_t wrote = pwrite(fd, buf, bytes, off), n = pread(fd, back, bytes, off);
     size_t good = 0;
     struct stat st;
 
-    if (wrote == REGION && n == REGION && memcmp(buf, back, REGION) == 0)
+    if (wrote == (ssize_t) bytes && n == (ssize_t) bytes && memcmp(buf, back, bytes) == 0)
         return true;
     while (n > 0 && good < (size_t) n && back[good] == buf[good])
         good++;
@@ -279,36 +290,40 @@ static bool wrote_and_reads(int fd, const uint8_t *buf, off_t off)
     return false;
 }
 
-/* Every n-th region is process i's: it writes them, cuts nothing, and reads its own back. */
-static int share_one(void *arg, unsigned i, unsigned n)
+/* Writes what is process i's, cuts nothing, and reads its own back. */
+static int share(const struct request *request, const struct sharing *sharing, unsigned i, unsigned n)
 {
-    const struct request *request = arg;
     struct rng rng = rng_from_seed(i + 1);
-    uint8_t buf[REGION];
+    uint8_t buf[MAX_REGION];
     int fd[2];
 
     for (int s = 0; s < 2; s++) {
         char path[PATH_MAX];
 
-        snprintf(path, sizeof path, "%s/shared", request->top[s]);
-        fd[s] = open(path, O_RDWR | O_CREAT | (i % 3 == 2 ? O_SYNC : 0), 0644);
+        snprintf(path, sizeof path, "%s/%s", request->top[s], sharing->name);
+        fd[s] = open(path, O_RDWR | O_CREAT | (i % 3 == 2 ? sharing->flags : 0), 0644);
         if (fd[s] < 0)
             return 1;
     }
-    for (unsigned round = 0; round < ROUNDS; round++) {
-        off_t off = (off_t) ((rng_below(&rng, 300) * n + i) * REGION);
+    for (unsigned round = 0; round < sharing->rounds; round++) {
+        off_t off = (off_t) ((rng_below(&rng, sharing->n_regions) * n + i) * sharing->bytes);
 
         memset(buf, (int) rng_below(&rng, 256), sizeof buf);
         for (int s = 0; s < 2; s++)
-            if (!wrote_and_reads(fd[s], buf, off)) {
+            if (!wrote_and_reads(fd[s], buf, sharing->bytes, off)) {
                 printf("    process %u, round %u, on the %s\n", i, round, s == 0 ? "mount" : "plain directory");
                 fflush(stdout);
                 return 1;
             }
-        if (rng_chance(&rng, 2) && fsync(fd[0]) < 0)
+        if (rng_chance(&rng, sharing->syncs) && fsync(fd[0]) < 0)
             return 1;
     }
     return close(fd[0]) < 0 || close(fd[1]) < 0;
+}
+
+static int share_one(void *arg, unsigned i, unsigned n)
+{
+    return share(arg, &wide, i, n) != 0 || share(arg, &close_by, i, n) != 0;
 }
 
 static int check(const char *top[2])
