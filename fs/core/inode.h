@@ -30,6 +30,7 @@ struct inode {
     atomic_bool atime_is_old;      /* set by hand: the next one to read shall be noticed */
     atomic_bool copy_is_due;       /* the copier has been told */
     atomic_uint n_read_write;      /* handles through which it may be mapped to be written */
+    _Atomic uint32_t forgotten;    /* when the kernel was last told to forget bytes; fs/daemon/refills.h */
     atomic_bool has_no_privileges; /* known to have no set-user-ID, set-group-ID, capabilities to clear */
     atomic_bool is_listed;         /* another link in todo/, that of journal.h; changes with inode->lock */
     atomic_bool has_spare; /* a link in todo/ since a name went, besides the names it has; until nobody uses it */

@@ -89,6 +89,9 @@ int drop_privileges(const struct handle *handle, const struct cred *cred);
  * for. Called without locks: the kernel waits for whoever is at work on a page, and has us write. */
 void forget_cached(const struct handle *handle, uint64_t lo, uint64_t hi);
 
+/* The same for refills.c, which notes what is forgotten itself. */
+void kernel_forgets(const struct inode *inode, uint64_t lo, uint64_t hi);
+
 /* Replies. r is 0 or -errno; with an error all are the same. An inode is handed over: its reference becomes the
  * kernel's, or is dropped. */
 void reply_status(fuse_req_t req, int r);

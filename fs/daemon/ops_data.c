@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Operations on open files. */
 #include "fs/daemon/mount.h"
+#include "fs/daemon/refills.h"
 #include "fs/daemon/view_data.h"
 
 #include <fcntl.h>
@@ -64,9 +65,10 @@ static ssize_t act_read(struct request *request)
 
     if (buffer == NULL)
         return -ENOMEM;
-    return request->handle->file_view != NULL
-               ? view_data_read(request, buffer)
-               : file_read(request->fs, request->handle->file, buffer, request->size, request->off);
+    if (request->handle->file_view != NULL)
+        return view_data_read(request, buffer);
+    refills_read(request->handle->inode, request->off, request->size);
+    return file_read(request->fs, request->handle->file, buffer, request->size, request->off);
 }
 
 static void answer_read(struct request *request, ssize_t result)
@@ -104,22 +106,34 @@ int drop_privileges(const struct handle *handle, const struct cred *cred)
     return MIN(r, 0);
 }
 
+void kernel_forgets(const struct inode *inode, uint64_t lo, uint64_t hi)
+{
+    (void) fuse_lowlevel_notify_inval_inode(the_mount->session, inode->nodeid, (off_t) lo, (off_t) (hi - lo));
+}
+
 void forget_cached(const struct handle *handle, uint64_t lo, uint64_t hi)
 {
-    if (lo < hi)
-        (void) fuse_lowlevel_notify_inval_inode(the_mount->session, handle->inode->nodeid, (off_t) lo,
-                                                (off_t) (hi - lo));
+    if (lo >= hi)
+        return;
+    refills_forget(handle->inode, lo, hi);
+    kernel_forgets(handle->inode, lo, hi);
 }
+
+/* A request's mode: the kernel writes pages back. They are not read again before that is over. */
+#define WRITTEN_BACK 1
 
 static ssize_t act_write(struct request *request)
 {
-    int r = drop_privileges(request->handle, &request->cred);
+    ssize_t r = drop_privileges(request->handle, &request->cred);
 
     if (r < 0)
         return r;
-    return request->handle->file_view != NULL
-               ? view_data_write(request)
-               : file_write(request->fs, request->handle->file, request->data, request->size, request->off);
+    if (request->handle->file_view != NULL)
+        return view_data_write(request);
+    r = file_write(request->fs, request->handle->file, request->data, request->size, request->off);
+    if (r > 0 && request->mode != WRITTEN_BACK)
+        refills_settle(request->handle, request->off, (uint64_t) r);
+    return r;
 }
 
 static void answer_write(struct request *request, ssize_t result)
@@ -142,6 +156,7 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t si
                                .handle = handle_of(fi),
                                .size = size,
                                .off = (uint64_t) off,
+                               .mode = fi->writepage ? WRITTEN_BACK : 0,
                                .cred = cred_of(req),
                                .data = drop_const(data) };
 

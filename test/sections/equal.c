@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -301,8 +302,57 @@ static void random_sections_alone(void)
     free(world);
 }
 
+/* -- beside others -- */
+
+#define N_NEIGHBOURS 4
+#define SLOT         100 /* bytes */
+#define N_SLOTS      10  /* of each, in pages that they share */
+
+/* Writes its own slots and reads them back; the first as sections, until it is killed. */
+static void be_neighbour(unsigned i, unsigned rounds)
+{
+    struct rng rng = rng_from_seed(i + 1);
+    const struct fallsfs_range all[] = { { 0, SLOT - 1, 1 } };
+    uint8_t slot[SLOT], back[SLOT];
+    int fd = open_shared(O_RDWR);
+
+    for (unsigned round = 0; i == 0 || round < rounds; round++) {
+        uint64_t off = (rng_below(&rng, N_SLOTS) * N_NEIGHBOURS + i) * SLOT;
+        const struct fallsfs_array array = { 1, FALLSFS_ROW_MAJOR, 1, off, { SLOT } };
+
+        memset(slot, (int) round, SLOT);
+        if (i == 0)
+            EXPECT(fallsfs_write_section(fd, &array, all, slot) == 0);
+        else
+            EXPECT(pwrite(fd, slot, SLOT, (off_t) off) == SLOT);
+        EXPECT(pread(fd, back, SLOT, (off_t) off) == SLOT && memcmp(back, slot, SLOT) == 0);
+    }
+}
+
+/* Pages are forgotten and read again while writes to them are on their way. */
+static void ordinary_writers_close_by(void)
+{
+    pid_t pid[N_NEIGHBOURS];
+
+    EXPECT(ftruncate(open_shared(O_RDWR), N_NEIGHBOURS * N_SLOTS * SLOT) == 0);
+    for (unsigned i = 0; i < N_NEIGHBOURS; i++) {
+        pid[i] = fork();
+        EXPECT(pid[i] >= 0);
+        if (pid[i] == 0) {
+            EXPECT(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+            be_neighbour(i, getenv("FALLSFS_FULL") != NULL ? 20000 : 6000);
+            _exit(0);
+        }
+    }
+    for (unsigned i = 1; i < N_NEIGHBOURS; i++)
+        until_ended(pid[i]);
+    EXPECT(waitpid(pid[0], NULL, WNOHANG) == 0);
+    EXPECT(kill(pid[0], SIGKILL) == 0 && waitpid(pid[0], NULL, 0) == pid[0]);
+}
+
 const struct check checks_of_equality[] = {
     { "random_groups", random_groups },
     { "random_sections_alone", random_sections_alone },
+    { "ordinary_writers_close_by", ordinary_writers_close_by },
     { NULL, NULL },
 };
