@@ -65,6 +65,9 @@ int layout_parse(const char *text, size_t len, uint32_t n_disks, struct layout *
 void layout_free(struct layout *layout);
 void layout_freep(struct layout **layout);
 
+/* Its text as it was typed, but without the part that names disks. NULL without memory. */
+char *layout_without_disks(const struct layout *layout);
+
 /* A set of nested FALLS alone, "{ falls, ... }": views, sections, tests. */
 int nest_parse(const char *text, size_t len, struct nest **ret_nest, struct layout_error *ret_error);
 

@@ -415,6 +415,15 @@ int layout_parse(const char *text, size_t len, uint32_t n_disks, struct layout *
     return 0;
 }
 
+char *layout_without_disks(const struct layout *layout)
+{
+    size_t len = layout->on_at;
+
+    while (len > 0 && strchr(" \t\r\n", layout->text[len - 1]) != NULL)
+        len--;
+    return strndup(layout->text, len);
+}
+
 void layout_free(struct layout *layout)
 {
     if (layout == NULL)

@@ -258,17 +258,10 @@ static int print_disks(FILE *out, const struct volume *volume, const struct layo
     return *before == ',' ? 0 : -ENODEV;
 }
 
-static size_t len_without_blanks(const char *text, size_t len)
-{
-    while (len > 0 && strchr(" \t\r\n", text[len - 1]) != NULL)
-        len--;
-    return len;
-}
-
 static int make_explicit(const struct volume *volume, const struct layout *layout, char **ret_text, size_t *ret_len)
 {
-    cleanup(freep) char *text = NULL;
-    FILE *out = open_memstream(&text, ret_len);
+    cleanup(freep) char *text = NULL, *bare = layout_without_disks(layout);
+    FILE *out = bare != NULL ? open_memstream(&text, ret_len) : NULL;
     int r = 0;
 
     if (out == NULL)
@@ -276,8 +269,8 @@ static int make_explicit(const struct volume *volume, const struct layout *layou
     if (layout->disks == DISKS_LIST) {
         fputs(layout->text, out);
     } else {
-        fwrite(layout->text, 1, len_without_blanks(layout->text, layout->on_at), out);
-        if (memchr(layout->text, '#', layout->on_at) != NULL)
+        fputs(bare, out);
+        if (strchr(bare, '#') != NULL)
             fputc('\n', out); /* what follows is not part of the comment */
         r = print_disks(out, volume, layout);
     }

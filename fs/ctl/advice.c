@@ -32,7 +32,9 @@ bool access_is_worth(const struct access *a, const struct access *instead_of)
     return takes(a) + takes(a) / 10 < takes(instead_of);
 }
 
-bool access_is_less(const struct access *a, const struct access *b)
+/* Whether a takes less than b: time, and somewhat also the work of all disks, which others wait for; then requests,
+ * then what is read for nothing. */
+static bool access_is_less(const struct access *a, const struct access *b)
 {
     uint64_t a_takes = takes(a), b_takes = takes(b);
 

@@ -19,11 +19,7 @@ int advice_find(const struct array *array, const char *asked, uint32_t n_disks, 
                 const struct store_cost *cost, struct advice *ret_advice);
 void advice_done(struct advice *advice);
 
-/* Whether a takes less than b: time, and somewhat also the work of all disks, which others wait for; then requests,
- * then what is read for nothing. */
-bool access_is_less(const struct access *a, const struct access *b);
-
-/* Less by so much that it is worth a change. */
+/* Whether a takes so much less that it is worth a change. */
 bool access_is_worth(const struct access *a, const struct access *instead_of);
 
 #endif

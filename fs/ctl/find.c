@@ -69,8 +69,7 @@ static int is_on_disk(const char *path, uint64_t disk, bool *ret_is)
 static int wanted_layout(const char *path, uint32_t n_disks, const char *text, struct layout **ret_layout)
 {
     cleanup(laid_done) struct laid above = { 0 };
-    const char *slash = strrchr(path, '/');
-    cleanup(freep) char *directory = slash == NULL ? strdup(".") : strndup(path, MAX((size_t) (slash - path), 1));
+    cleanup(freep) char *directory = paths_directory(path);
     struct layout_error error;
     char why[ATTRS_WHY];
 

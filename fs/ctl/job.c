@@ -8,20 +8,39 @@
 
 #define BAR 30 /* characters */
 
-bool job_read(const char *text, struct job_told *ret_job)
+static bool read_line(const char *line, size_t len, struct job_told *ret_job)
 {
     struct job_told job = { 0 };
+    char head[256]; /* all but the path */
+    size_t head_len = MIN(len, sizeof head - 1);
     int used = 0;
 
+    memcpy(head, line, head_len);
+    head[head_len] = 0;
     /* Numbers that do not fit are no numbers of a daemon. NOLINTNEXTLINE(cert-err34-c) */
-    if (sscanf(text,
+    if (sscanf(head,
                "job=%" SCNu64 " state=%15s done=%" SCNu64 " total=%" SCNu64 " rate=%" SCNu64 " limit=%" SCNu64
                " ms=%" SCNu64 " error=%d%n",
                &job.number, job.state, &job.done, &job.total, &job.rate, &job.limit, &job.ms, &job.error, &used) != 8)
         return false;
-    job.path = text + used + (text[used] == ' ');
+    used += head[used] == ' ';
+    job.path = line + used;
+    job.path_len = len - (size_t) used;
     *ret_job = job;
     return true;
+}
+
+bool job_next(const char **at, struct job_told *ret_job)
+{
+    while (**at != 0) {
+        const char *line = *at;
+        size_t len = strcspn(line, "\n");
+
+        *at += len + (line[len] == '\n');
+        if (read_line(line, len, ret_job))
+            return true;
+    }
+    return false;
 }
 
 bool job_is_open(const struct job_told *job)

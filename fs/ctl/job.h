@@ -9,11 +9,12 @@ struct job_told {
     uint64_t number, done, total, rate, limit, ms;
     int error;
     char state[16];
-    const char *path; /* in the text that was read; empty: nobody knows */
+    const char *path; /* in the text that was read, up to the end of the line; empty: nobody knows */
+    size_t path_len;
 };
 
-/* One line, or a text that is no more than that. False: it is none. */
-bool job_read(const char *text, struct job_told *ret_job);
+/* The next of a text with a line for each; *at goes on behind it. False: there is none. */
+bool job_next(const char **at, struct job_told *ret_job);
 
 bool job_is_open(const struct job_told *job); /* neither done, cancelled nor failed */
 

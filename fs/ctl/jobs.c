@@ -59,9 +59,8 @@ static uint64_t last_number(const char *text)
     struct job_told job;
     uint64_t last = 0;
 
-    for (const char *line = text; *line != 0; line += strcspn(line, "\n") + 1)
-        if (job_read(line, &job))
-            last = job.number;
+    while (job_next(&text, &job))
+        last = job.number;
     return last;
 }
 
@@ -143,14 +142,22 @@ static struct question *await(struct request *request, struct question *question
 
 /* -- showing -- */
 
-static void show_job(struct request *request, const char *target, const struct job_told *job, const char *path)
+/* NULL: nobody knows where it is. */
+static char *file_of(const char *target, const struct job_told *job)
 {
-    cleanup(freep) char *file = NULL;
+    char *file = NULL;
+
+    if (job->path_len == 0 || asprintf(&file, "%s/%.*s", target, (int) job->path_len, job->path) < 0)
+        return NULL;
+    return file;
+}
+
+static void show_job(struct request *request, const char *target, const struct job_told *job)
+{
+    cleanup(freep) char *file = file_of(target, job);
     char size[SIZE_TEXT], time[JOB_TIME];
     struct table *table = &request->table;
 
-    if (*path != 0 && asprintf(&file, "%s/%s", target, path) < 0)
-        file = NULL;
     if (request->as_json) {
         json_open(&request->json, NULL, '{');
         json_string(&request->json, "mount", target);
@@ -173,14 +180,8 @@ static void show(struct request *request, const struct question *question)
 {
     struct job_told job;
 
-    for (const char *line = question->text; *line != 0;) {
-        size_t len = strcspn(line, "\n");
-        cleanup(freep) char *copy = strndup(line, len);
-
-        if (copy != NULL && job_read(copy, &job))
-            show_job(request, question->target, &job, job.path);
-        line += len + (line[len] == '\n');
-    }
+    for (const char *at = question->text; job_next(&at, &job);)
+        show_job(request, question->target, &job);
     request->done++;
 }
 
@@ -228,18 +229,48 @@ static const char *find_target(const struct mounts *mounts, const struct args *a
     return mounts->n == 1 ? mounts->place[0].target : NULL;
 }
 
+/* The file of a job; NULL when it is not to be found in time. */
+static char *file_of_number(const char *target, uint64_t number)
+{
+    struct timespec until = inquiry_patience();
+    struct question *question = put(target);
+    struct job_told job;
+    char *file = NULL;
+
+    if (question == NULL || !inquiry_await(question->inquiry, &until))
+        return NULL;
+    for (const char *at = question->r == 0 ? question->text : ""; job_next(&at, &job);)
+        if (job.number == number)
+            file = file_of(target, &job);
+    question_free(question);
+    return file;
+}
+
+/* By its number, which takes the right to write to the mount's root; who owns the file may also order by the file. */
+static int give_order(const char *word, const char *number, const char *target, char why[static ATTRS_WHY])
+{
+    cleanup(freep) char *text = NULL, *file = NULL;
+    char for_file[ATTRS_WHY];
+    int r = asprintf(&text, "%s %s", word, number) < 0 ? -ENOMEM : attrs_set(target, "jobs", text, why);
+
+    if (r == -EACCES || r == -EPERM)
+        file = file_of_number(target, strtoull(number, NULL, 10));
+    if (file != NULL && attrs_set(file, "migrate", word, for_file) == 0)
+        return 0;
+    return r;
+}
+
 static enum ctl_status order(struct request *request, const char *word, const char *number, const char *target)
 {
     cleanup(freep) char *json = NULL;
-    char text[64], why[ATTRS_WHY];
+    char why[ATTRS_WHY];
     int r;
 
     if (strspn(number, "0123456789") != strlen(number) || strlen(number) > 19 || *number == 0)
         return args_complain("jobs", "this is no number of a job:", number);
-    snprintf(text, sizeof text, "%s %s", word, number);
     r = attrs_check(target, &json, why);
     if (r == 0)
-        r = attrs_set(target, "jobs", text, why);
+        r = give_order(word, number, target, why);
     if (r < 0)
         return report(request->as_json, "%s: %s", target, why);
     if (request->as_json) {
@@ -263,8 +294,8 @@ static struct sum sum_up(const char *text, uint64_t number, uint64_t from)
     struct sum sum = { .first = UINT64_MAX };
     struct job_told job;
 
-    for (const char *line = text; *line != 0; line += strcspn(line, "\n") + 1) {
-        if (!job_read(line, &job) || job.number < from || (number != 0 && job.number != number))
+    while (job_next(&text, &job)) {
+        if (job.number < from || (number != 0 && job.number != number))
             continue;
         sum.n++;
         sum.n_failed += strcmp(job.state, "failed") == 0;

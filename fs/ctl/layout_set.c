@@ -119,14 +119,6 @@ static void set_one(struct request *request, const char *path)
 
 /* -- create -- */
 
-/* The directory that a path is in. */
-static char *directory_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash == NULL ? strdup(".") : strndup(path, MAX((size_t) (slash - path), 1));
-}
-
 static int create(const char *path, const char *layout, const char *array, char why[static ATTRS_WHY])
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
@@ -145,7 +137,7 @@ static int create(const char *path, const char *layout, const char *array, char 
 
 static void create_one(struct request *request, const char *path)
 {
-    cleanup(freep) char *layout = NULL, *array = NULL, *json = NULL, *directory = directory_of(path);
+    cleanup(freep) char *layout = NULL, *array = NULL, *json = NULL, *directory = paths_directory(path);
     char why[ATTRS_WHY] = "out of memory";
     struct stat st;
     int r = directory != NULL ? attrs_check(directory, &json, why) : -ENOMEM;

@@ -14,7 +14,7 @@
 #define USUAL_RATE (UINT64_C(200) << 20) /* bytes a second, to say how long it may take */
 
 static const char help_text[] =
-    "usage: fallsctl migrate [-n] [--wait] [--limit RATE] [--json] LAYOUT PATH...\n"
+    "usage: fallsctl migrate [-n] [-b] [--wait] [--limit RATE] [--json] LAYOUT PATH...\n"
     "\n"
     "Gives files another layout while they are in use; of directories, the files in them and below. The file stays the\n"
     "same, whoever reads and writes it need not know. It takes room for a second copy while it goes on. A file that\n"
@@ -52,16 +52,6 @@ struct request {
 
 /* -- one file -- */
 
-/* A layout without the part that names disks. */
-static char *without_disks(const struct layout *layout)
-{
-    size_t len = layout->on_at;
-
-    while (len > 0 && layout->text[len - 1] == ' ')
-        len--;
-    return strndup(layout->text, len);
-}
-
 /* What is asked for, as a layout; NULL: only the daemon knows. */
 static int layout_for(struct request *request, const char *path, const struct laid *laid, char **ret_layout,
                       char why[static ATTRS_WHY])
@@ -73,7 +63,7 @@ static int layout_for(struct request *request, const char *path, const struct la
         return 0;
     if (!request->restripe)
         return wish_find(&request->wish, path, ret_layout, &array, why);
-    *ret_layout = without_disks(laid->layout);
+    *ret_layout = layout_without_disks(laid->layout);
     if (*ret_layout != NULL)
         return 0;
     snprintf(why, ATTRS_WHY, "out of memory");
@@ -83,18 +73,14 @@ static int layout_for(struct request *request, const char *path, const struct la
 /* What a file made beside this one now would have, as far as its directory tells. */
 static int default_for(const char *path, char **ret_layout, char why[static ATTRS_WHY])
 {
-    cleanup(freep) char *directory = strdup(path);
+    cleanup(freep) char *directory = paths_directory(path);
     cleanup(laid_done) struct laid laid = { 0 };
-    char *slash = directory != NULL ? strrchr(directory, '/') : NULL;
-    int r;
+    int r = directory != NULL ? laid_init(&laid, directory, why) : attrs_refuse(why, -ENOMEM, "out of memory");
 
-    if (slash != NULL)
-        *(slash == directory ? slash + 1 : slash) = 0;
-    r = laid_init(&laid, slash != NULL ? directory : ".", why);
     if (r == 0) {
         const char *rotates = json_find(laid.json, "rotates");
 
-        *ret_layout = rotates != NULL && *rotates == 't' ? without_disks(laid.layout) : steal(laid.text);
+        *ret_layout = rotates != NULL && *rotates == 't' ? layout_without_disks(laid.layout) : steal(laid.text);
     }
     return r;
 }
@@ -148,15 +134,28 @@ static int note_begun(struct request *request, const char *path, uint64_t bytes)
     return 0;
 }
 
-/* The last job of a file; number 0: it never had one. */
+/* What the daemon tells of a file's last job; false: it never had one. */
+static bool read_job(const char *path, struct job_told *ret_job)
+{
+    cleanup(freep) char *text = NULL;
+    const char *at;
+    bool has_one;
+
+    if (attrs_get(path, "migrate", &text) < 0)
+        return false;
+    at = text;
+    has_one = job_next(&at, ret_job);
+    if (has_one)
+        ret_job->path = NULL;
+    return has_one;
+}
+
+/* Number 0: it never had one. */
 static struct job_told last_job(const char *path)
 {
     struct job_told job = { .number = 0 };
-    cleanup(freep) char *text = NULL;
 
-    if (attrs_get(path, "migrate", &text) == 0)
-        (void) job_read(text, &job);
-    job.path = NULL;
+    (void) read_job(path, &job);
     return job;
 }
 
@@ -234,10 +233,9 @@ static void look_at_begun(const struct request *request, struct job_told *sum, u
     *sum = (struct job_told){ 0 };
     *ret_open = *ret_failed = 0;
     for (size_t i = 0; i < request->n_begun; i++) {
-        cleanup(freep) char *text = NULL;
         struct job_told job;
 
-        if (attrs_get(request->begun[i], "migrate", &text) < 0 || !job_read(text, &job))
+        if (!read_job(request->begun[i], &job))
             continue;
         sum->done += job.done;
         sum->total += job.total;
@@ -250,11 +248,9 @@ static void look_at_begun(const struct request *request, struct job_told *sum, u
 static void tell_failed(struct request *request)
 {
     for (size_t i = 0; i < request->n_begun; i++) {
-        cleanup(freep) char *text = NULL;
         struct job_told job;
 
-        if (attrs_get(request->begun[i], "migrate", &text) == 0 && job_read(text, &job) &&
-            strcmp(job.state, "failed") == 0) {
+        if (read_job(request->begun[i], &job) && strcmp(job.state, "failed") == 0) {
             paths_fail(&request->paths, request->begun[i], "keeps its layout: %s", strerror(job.error));
             request->paths.done--;
         }

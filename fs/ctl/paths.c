@@ -49,6 +49,13 @@ void paths_walk(struct paths *paths, char *path, void (*take)(void *ctx, const F
     (void) fts_close(fts);
 }
 
+char *paths_directory(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash == NULL ? strdup(".") : strndup(path, MAX((size_t) (slash - path), 1));
+}
+
 enum ctl_status paths_end(struct paths *paths)
 {
     if (paths->as_json) {

@@ -22,6 +22,9 @@ PRINTF_LIKE(3, 4) void paths_fail(struct paths *paths, const char *path, const c
 /* Takes what is at the path and below, in the same file system; why something there cannot be looked at is said. */
 void paths_walk(struct paths *paths, char *path, void (*take)(void *ctx, const FTSENT *entry), void *ctx);
 
+/* The directory that a path is in. NULL without memory. */
+char *paths_directory(const char *path);
+
 /* CTL_PARTIAL when some failed, CTL_ERROR when all did. */
 enum ctl_status paths_end(struct paths *paths);
 

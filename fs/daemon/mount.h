@@ -74,9 +74,11 @@ static inline struct handle *handle_of(const struct fuse_file_info *fi)
     return handles_get(the_mount->handles, fi->fh);
 }
 
+/* Of others' handles, which may be gone, there may be none. */
 static inline void handle_putp(struct handle **handle)
 {
-    handle_put(*handle);
+    if (*handle != NULL)
+        handle_put(*handle);
 }
 
 struct cred cred_of(fuse_req_t req);

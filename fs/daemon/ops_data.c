@@ -263,11 +263,14 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in, 
     struct cred cred = cred_of(req);
     void *buffer = request_buffer();
     size_t copied = 0;
-    ssize_t n = buffer == NULL ? -ENOMEM : drop_privileges(out, &cred);
+    ssize_t n = 0;
 
-    /* The kernel does it by reading and writing then. */
     if (in->file_view != NULL || out->file_view != NULL)
-        n = -EOPNOTSUPP;
+        n = -EOPNOTSUPP; /* the kernel does it by reading and writing then */
+    else if (buffer == NULL)
+        n = -ENOMEM;
+    else
+        n = drop_privileges(out, &cred);
 
     (void) ino_in, (void) ino_out, (void) flags;
     len = MIN(len, 16 * MAX_REQUEST); /* the rest is asked for again */

@@ -554,11 +554,14 @@ static const struct ioctl ioctls[] = {
     { FALLSFS_IOC_GROUPS, do_groups },   { FALLSFS_IOC_BOARD, do_board }, { FALLSFS_IOC_ROUND, do_round },
 };
 
-/* Directories have no bytes: they can only be asked about the mount. */
-static const struct ioctl *find_ioctl(unsigned cmd, bool is_directory)
+/* Directories have no bytes, and sections are those of a file, not of a view of it: both can only be asked about the
+ * mount. */
+static const struct ioctl *find_ioctl(unsigned cmd, const struct handle *handle)
 {
+    bool has_sections = handle->file != NULL && handle->file_view == NULL;
+
     for (size_t i = 0; i < ARRAY_SIZE(ioctls); i++)
-        if (ioctls[i].cmd == cmd && (cmd == FALLSFS_IOC_GROUPS || !is_directory))
+        if (ioctls[i].cmd == cmd && (cmd == FALLSFS_IOC_GROUPS || has_sections))
             return &ioctls[i];
     return NULL;
 }
@@ -575,8 +578,8 @@ static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned cmd, void *arg, st
 {
     serve(req);
 
-    const struct ioctl *ioctl = find_ioctl(cmd, (flags & FUSE_IOCTL_DIR) != 0);
     cleanup(handle_putp) struct handle *handle = handle_of(fi);
+    const struct ioctl *ioctl = find_ioctl(cmd, handle);
     struct call call = { req, handle, fi->fh, in };
 
     (void) ino, (void) arg;

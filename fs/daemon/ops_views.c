@@ -110,12 +110,16 @@ static int set_len(const struct node *node, uint64_t len, bool is_opening)
     return r;
 }
 
-static int set_attr(const struct node *node, const struct stat *attr, int to_set, bool is_open)
+static int set_attr(const struct node *node, const struct cred *cred, const struct stat *attr, int to_set, bool is_open)
 {
     int r = 0;
 
     if (node->kind != NODE_VIEW || (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0)
         return -EPERM;
+    if ((to_set & FUSE_SET_ATTR_SIZE) != 0)
+        r = tree_drop_privileges(the_mount->fs, node->inode, cred);
+    if (r < 0)
+        return r;
     if ((to_set & FUSE_SET_ATTR_SIZE) != 0)
         r = set_len(node, (uint64_t) attr->st_size, !is_open);
     else
@@ -134,7 +138,8 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to
 
     cleanup(node_putp) struct node *node = node_of(ino);
     struct stat st;
-    int r = set_attr(node, attr, to_set, fi != NULL);
+    struct cred cred = cred_of(req);
+    int r = set_attr(node, &cred, attr, to_set, fi != NULL);
 
     if (r == 0)
         r = stat_node(node, &st);

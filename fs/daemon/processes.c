@@ -176,7 +176,7 @@ static uint64_t find_ended(struct processes *processes)
         if (process->fd >= 0)
             continue;
         watch(processes, process);
-        if (process->fd < 0 && has_ended(process))
+        if (has_ended(process)) /* its number may be another's by now */
             number = process->number;
     }
     pthread_mutex_unlock(&processes->lock);

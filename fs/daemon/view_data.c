@@ -49,9 +49,10 @@ static bool is_mapped(const struct request *request)
 ssize_t view_data_read(struct request *request, void *buf)
 {
     const struct handle *handle = request->handle;
-    struct range range = range_of(request);
 
     if (is_mapped(request)) {
+        struct range range = range_of(request);
+
         if (!may_wait(request))
             return later(request);
         forget_cached(handle, range.lo, range.hi);

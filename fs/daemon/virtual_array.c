@@ -48,7 +48,7 @@ bool array_is_listed(const struct virtual_call *call)
 int array_set(const struct virtual_call *call, const char *value, size_t len)
 {
     char type[LAYOUT_MAX_TYPE];
-    struct layout_error error;
+    struct layout_error error = { 0 };
     struct array array;
     int r = virtual_check_owner(call);
 

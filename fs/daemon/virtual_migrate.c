@@ -135,16 +135,6 @@ int jobs_set(const struct virtual_call *call, const char *value, size_t len)
 
 /* -- beginning -- */
 
-/* Without the disks that the layout was made for: those there are now. */
-static char *text_to_restripe(const struct file_layout *layout)
-{
-    size_t len = layout->layout->on_at;
-
-    while (len > 0 && layout->layout->text[len - 1] == ' ')
-        len--;
-    return strndup(layout->layout->text, len);
-}
-
 /* What a file made there now would have. */
 static int choose_default(const struct virtual_call *call, struct choice *choice)
 {
@@ -186,7 +176,7 @@ static int choose_restriped(const struct virtual_call *call, struct choice *choi
         return r;
     layout = file_look(call->fs, file, &record);
     file_put(call->fs, file);
-    text = text_to_restripe(layout);
+    text = layout_without_disks(layout->layout); /* over those there are now */
     layouts_put(call->fs->layouts, layout);
     return text != NULL ? choose_text(call, text, choice) : -ENOMEM;
 }

@@ -25,7 +25,7 @@ static int check_characters(const struct virtual_call *call, const char *value, 
 
 int view_set(const struct virtual_call *call, const char *value, size_t len)
 {
-    struct layout_error error;
+    struct layout_error error = { 0 };
     struct view *view;
     int r = virtual_check_owner(call);
 

@@ -288,6 +288,14 @@ static int run(const struct wish *wish)
     return explain(&ticket.wish, r);
 }
 
+/* It is over: says why, if it failed, and frees it. */
+static int finish(struct fallsfs_ticket *ticket, int r)
+{
+    r = explain(&ticket->wish, end(ticket, r));
+    free(ticket);
+    return r;
+}
+
 static int run_later(const struct wish *wish, struct fallsfs_ticket **ret_ticket)
 {
     struct fallsfs_ticket *ticket = calloc(1, sizeof *ticket);
@@ -299,11 +307,8 @@ static int run_later(const struct wish *wish, struct fallsfs_ticket **ret_ticket
     pthread_mutex_lock(&wish->group->lock);
     r = begin(ticket, true);
     pthread_mutex_unlock(&wish->group->lock);
-    if (r < 0) {
-        (void) end(ticket, r);
-        free(ticket);
-        return explain(wish, r);
-    }
+    if (r < 0)
+        return finish(ticket, r);
     *ret_ticket = ticket;
     return 0;
 }
@@ -436,13 +441,6 @@ static int fetch(struct fallsfs_ticket *ticket, unsigned long cmd)
     struct fallsfs_ioc_ticket fetch = { .version = FALLSFS_IOCTL_VERSION, .ticket = ticket->ticket };
 
     return call(ticket->wish.fd, cmd, &fetch);
-}
-
-static int finish(struct fallsfs_ticket *ticket, int r)
-{
-    r = explain(&ticket->wish, end(ticket, r));
-    free(ticket);
-    return r;
 }
 
 int fallsfs_wait(struct fallsfs_ticket *ticket)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Layouts by extended attribute: layouts.sh FALLSFS FALLSCTL
 # shellcheck disable=SC2015,SC2317  # fail never fails; functions are called by ok and not
+# shellcheck disable=SC2034  # read by common.sh
+users_mount=1
 source "$(dirname "$0")/common.sh"
 
 # value NAME PATH: of user.falls.NAME

@@ -2,18 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Other users, and whoever can write on a disk, get nothing that is not theirs: security.sh FALLSFS FALLSCTL
 # shellcheck disable=SC2317,SC2016  # functions are called by ok and not; words for other shells
-
-# Ordinary users need /dev/fuse as udev makes it. Where it is not, as in bare containers, this script has one of its own.
-if [ "$(stat -c %a /dev/fuse)" != 666 ] && [ -z "${FALLSFS_OWN_FUSE:-}" ]; then
-    FALLSFS_OWN_FUSE=1 exec unshare --mount --propagation private bash "$0" "$@"
-fi
+# shellcheck disable=SC2034  # read by common.sh
+users_mount=1
 source "$(dirname "$0")/common.sh"
-if [ -n "${FALLSFS_OWN_FUSE:-}" ]; then
-    mkdir "$work/dev"
-    mount -t tmpfs tmpfs "$work/dev"
-    mknod -m 666 "$work/dev/fuse" c 10 229
-    mount --bind "$work/dev/fuse" /dev/fuse
-fi
 
 blocks() {
     timeout 20 python3 "$(dirname "$0")/blocks.py" "$@"

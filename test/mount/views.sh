@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Views of files by name: views.sh FALLSFS FALLSCTL
+# Views of files by name: views.sh FALLSFS FALLSCTL EXAMPLE
 # shellcheck disable=SC2317  # functions are called by ok and not
 source "$(dirname "$0")/common.sh"
 
+example=$3
 views=$mnt/.falls/views
 
 value() {
@@ -173,6 +174,12 @@ refused 'a directory they may not enter' 'Permission denied' as_user cat "$views
 ok 'a file of their own' as_user sh -c "head -c 5000 /dev/zero >'$mnt/theirs/own' && setfattr -n user.falls.view.v -v 'stripe(10,2) element 1' '$mnt/theirs/own'"
 ok 'they write' as_user sh -c "printf hello >'$views/theirs/own/v'"
 same 'as they should' "$(tail -c +11 "$mnt/theirs/own" | head -c 5)" hello
+chmod 6777 "$mnt/theirs/own"
+ok 'they make it longer' as_user truncate -s 9000 "$views/theirs/own/v"
+same 'which ends the rights of who owns it, as writing does' "$(stat -c %a "$mnt/theirs/own")" 777
+not 'sections are of files, not of views' "$example" "$views/theirs/own/v" 1
+same 'why not' "$(head -n 1 "$work/out")" \
+    'joining: this is not a regular file on a fallsfs mount that knows sections: see what findmnt -T says of it'
 chmod 666 "$mnt/theirs/own"
 chown 4321 "$mnt/theirs/own"
 refused 'what is not theirs to set' 'Operation not permitted' as_user setfattr -n user.falls.view.w -v one "$mnt/theirs/own"
