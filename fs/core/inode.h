@@ -18,6 +18,7 @@
 #define INODE_ROOT 1 /* nodeid of the root */
 
 struct file;
+struct task;
 
 struct inode {
     uint64_t nodeid;
@@ -33,6 +34,7 @@ struct inode {
     _Atomic uint32_t forgotten;    /* when the kernel was last told to forget bytes; fs/daemon/refills.h */
     atomic_bool has_no_privileges; /* known to have no set-user-ID, set-group-ID, capabilities to clear */
     atomic_bool is_listed;         /* another link in todo/, that of journal.h; changes with inode->lock */
+    struct task *job;              /* the last one, as long as it is told of; the lock of jobs.c */
     atomic_bool has_spare; /* a link in todo/ since a name went, besides the names it has; until nobody uses it */
 
     /* inodes->lock from here on */

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #define MAX_OVER 64                   /* jobs that are over and still told of */
+#define MAX_RUNS 8                    /* jobs with a limit that have begun and are not over */
 #define LATER    250                  /* ms until what a disk refused is tried again */
 #define QUIET    10                   /* ms between two looks whether users still want the disks */
 #define LOW      (UINT64_C(64) << 20) /* bytes: a disk that has no more is full, for who was just refused */
@@ -27,9 +28,9 @@ struct task {
     bool shall_pause;           /* lock */
     bool shall_end;             /* lock */
     int why;                    /* lock; it shall; 0: somebody wants it so */
-    uint64_t not_before;        /* watch_now */
+    uint64_t not_before;        /* watch_now; a disk has refused */
+    uint64_t rests_until;       /* lock; watch_now; else it would be faster than its limit */
     uint64_t began, began_with; /* when it first ran in this mount, and what was done by then */
-    struct task *next;
 };
 
 struct jobs {
@@ -37,7 +38,10 @@ struct jobs {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed; /* there is something to do, or less than before */
-    struct task *first;     /* lock; by number */
+    struct task **task;     /* lock; by number */
+    uint32_t n, room;       /* lock */
+    uint32_t n_over;        /* lock; of them */
+    uint32_t n_runs;        /* lock; in state JOB_RUNS */
     uint64_t n_jobs;        /* lock; so far */
     bool has_thread, stop;  /* lock */
 };
@@ -73,10 +77,9 @@ void jobs_free(struct jobs *jobs)
 {
     if (jobs == NULL)
         return;
-    for (struct task *task = jobs->first, *next; task != NULL; task = next) {
-        next = task->next;
-        free_task(jobs, task);
-    }
+    for (uint32_t i = 0; i < jobs->n; i++)
+        free_task(jobs, jobs->task[i]);
+    free(jobs->task);
     pthread_cond_destroy(&jobs->changed);
     pthread_mutex_destroy(&jobs->lock);
     free(jobs);
@@ -89,68 +92,102 @@ static bool is_over(const struct task *task)
     return job_is_over(&task->view);
 }
 
-/* Those that were over first go, when there are many. The lock is held. */
-static struct task *take_oldest(struct jobs *jobs)
+/* The lock is held. */
+static void set_state(struct jobs *jobs, struct task *task, enum job_state state, int error)
 {
-    struct task **oldest = NULL;
-    uint32_t n = 0;
-
-    for (struct task **at = &jobs->first; *at != NULL; at = &(*at)->next)
-        if (is_over(*at)) {
-            oldest = oldest == NULL ? at : oldest;
-            n++;
-        }
-    if (n <= MAX_OVER)
-        return NULL;
-    struct task *task = *oldest;
-
-    *oldest = task->next;
-    return task;
+    jobs->n_over -= is_over(task);
+    jobs->n_runs -= task->view.state == JOB_RUNS;
+    task->view.state = state;
+    task->view.error = error;
+    jobs->n_over += is_over(task);
+    jobs->n_runs += state == JOB_RUNS;
 }
 
-static void forget_oldest(struct jobs *jobs)
+/* The first with a higher number; jobs->n: none. The lock is held. */
+static uint32_t find_after(const struct jobs *jobs, uint64_t number)
 {
-    struct task *task;
+    uint32_t lo = 0, hi = jobs->n;
 
-    pthread_mutex_lock(&jobs->lock);
-    task = take_oldest(jobs);
-    pthread_mutex_unlock(&jobs->lock);
-    if (task != NULL)
-        free_task(jobs, task);
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+
+        if (jobs->task[mid]->view.number > number)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    return lo;
+}
+
+/* The lock is held. NULL: there is none. */
+static struct task *find_number(const struct jobs *jobs, uint64_t number)
+{
+    uint32_t i = number > 0 ? find_after(jobs, number - 1) : jobs->n;
+
+    return i < jobs->n && jobs->task[i]->view.number == number ? jobs->task[i] : NULL;
 }
 
 /* The lock is held. */
-static struct task *find_inode(struct jobs *jobs, const struct inode *inode)
+static int enlist(struct jobs *jobs, struct task *task)
 {
-    struct task *found = NULL;
+    if (jobs->n == jobs->room) {
+        uint32_t room = MAX(2 * jobs->room, 16);
+        struct task **more = realloc(jobs->task, room * sizeof(struct task *));
 
-    for (struct task *task = jobs->first; task != NULL; task = task->next)
-        if (task->inode == inode)
-            found = task;
-    return found;
+        if (more == NULL)
+            return -ENOMEM;
+        jobs->task = more;
+        jobs->room = room;
+    }
+    task->view.number = ++jobs->n_jobs;
+    jobs->task[jobs->n++] = task;
+    task->inode->job = task;
+    return 0;
+}
+
+/* The lock is held. */
+static void take_from_list(struct jobs *jobs, struct task *task)
+{
+    uint32_t i = find_after(jobs, task->view.number - 1);
+
+    set_state(jobs, task, JOB_WAITS, 0);
+    memmove(&jobs->task[i], &jobs->task[i + 1], (--jobs->n - i) * sizeof(struct task *));
+    if (task->inode->job == task)
+        task->inode->job = NULL;
+}
+
+/* When there are many that are over, the first of them goes. */
+static void forget_oldest(struct jobs *jobs)
+{
+    struct task *oldest = NULL;
+
+    pthread_mutex_lock(&jobs->lock);
+    for (uint32_t i = 0; jobs->n_over > MAX_OVER && oldest == NULL; i++)
+        if (is_over(jobs->task[i]))
+            oldest = jobs->task[i];
+    if (oldest != NULL)
+        take_from_list(jobs, oldest);
+    pthread_mutex_unlock(&jobs->lock);
+    if (oldest != NULL)
+        free_task(jobs, oldest);
 }
 
 /* Lists a job that somebody is busy with. Takes the reference on the inode; -EBUSY: it has one. */
 static int list_task(struct jobs *jobs, struct inode *inode, uint64_t limit, struct task **ret_task)
 {
-    struct task *task = calloc(1, sizeof *task), *other, **last;
+    struct task *task = calloc(1, sizeof *task);
     int r = 0;
 
     if (task == NULL) {
         inode_unref(jobs->fs->inodes, inode);
         return -ENOMEM;
     }
-    *task = (struct task){ .inode = inode, .is_busy = true };
+    *task = (struct task){ .inode = inode, .is_busy = true, .view = { .limit = limit } };
     pthread_mutex_lock(&jobs->lock);
-    other = find_inode(jobs, inode);
-    if (jobs->stop || (other != NULL && !is_over(other)))
+    if (jobs->stop || (inode->job != NULL && !is_over(inode->job)))
         r = -EBUSY;
-    if (r == 0) {
-        task->view = (struct job_view){ .number = ++jobs->n_jobs, .limit = limit };
-        for (last = &jobs->first; *last != NULL;)
-            last = &(*last)->next;
-        *last = task;
-    }
+    if (r == 0)
+        r = enlist(jobs, task);
     pthread_mutex_unlock(&jobs->lock);
     if (r < 0)
         free_task(jobs, task);
@@ -161,12 +198,8 @@ static int list_task(struct jobs *jobs, struct inode *inode, uint64_t limit, str
 
 static void unlist(struct jobs *jobs, struct task *task)
 {
-    struct task **at;
-
     pthread_mutex_lock(&jobs->lock);
-    for (at = &jobs->first; *at != task;)
-        at = &(*at)->next;
-    *at = task->next;
+    take_from_list(jobs, task);
     pthread_cond_broadcast(&jobs->changed);
     pthread_mutex_unlock(&jobs->lock);
     free_task(jobs, task);
@@ -327,8 +360,7 @@ static void end(struct jobs *jobs, struct task *task, enum job_state state, int 
     if (over && !inode_is_gone(jobs->fs->inodes, task->inode))
         (void) journal_drop(jobs->fs, task->inode, &task->record);
     pthread_mutex_lock(&jobs->lock);
-    task->view.state = state;
-    task->view.error = error;
+    set_state(jobs, task, state, error);
     pthread_mutex_unlock(&jobs->lock);
 }
 
@@ -343,8 +375,7 @@ static void note(struct jobs *jobs, struct task *task, enum job_state state, int
     }
     ms = watch_now() - task->began;
     pthread_mutex_lock(&jobs->lock);
-    task->view.state = state;
-    task->view.error = error;
+    set_state(jobs, task, state, error);
     task->view.done = MAX(done, MIN(before, total));
     task->view.total = total;
     task->view.ms = ms;
@@ -440,10 +471,27 @@ static void work_on(struct jobs *jobs, struct task *task)
         step(jobs, task);
 }
 
+/* Somebody has given it an order. The lock is held. */
+static bool is_to_change(const struct task *task)
+{
+    return (task->shall_end && task->view.state != JOB_ENDS) || task->shall_pause != (task->view.state == JOB_PAUSED);
+}
+
+/* While those that have begun rest or wait for a disk, others may begin: there is always a place for who has no limit.
+ */
+static uint32_t most_runs(const struct task *task)
+{
+    return task->view.limit > 0 ? MAX_RUNS : 2 * MAX_RUNS;
+}
+
 /* The lock is held. */
 static bool has_work(struct jobs *jobs, const struct task *task, uint64_t now)
 {
     if (is_over(task) || task->is_busy || now < task->not_before)
+        return false;
+    if (is_to_change(task))
+        return true;
+    if (now < task->rests_until || (task->view.state == JOB_WAITS && jobs->n_runs >= most_runs(task)))
         return false;
     return task->view.state != JOB_PAUSED || task->shall_end || !task->shall_pause ||
            inode_is_gone(jobs->fs->inodes, task->inode);
@@ -454,11 +502,16 @@ static struct task *take(struct jobs *jobs)
 {
     uint64_t now = watch_now();
     struct task *found = NULL;
+    uint32_t n_runs = 0; /* seen so far */
 
-    for (struct task *task = jobs->first; task != NULL; task = task->next)
+    for (uint32_t i = 0; i < jobs->n && (found == NULL || n_runs < jobs->n_runs); i++) {
+        struct task *task = jobs->task[i];
+
+        n_runs += task->view.state == JOB_RUNS;
         if (has_work(jobs, task, now) &&
             (found == NULL || (task->view.state == JOB_RUNS) > (found->view.state == JOB_RUNS)))
             found = task;
+    }
     if (found != NULL)
         found->is_busy = true;
     return found;
@@ -520,16 +573,30 @@ static void yield_to_users(struct jobs *jobs, uint64_t took)
     pthread_mutex_unlock(&jobs->lock);
 }
 
-static void keep_to_limit(struct jobs *jobs, uint64_t bytes, uint64_t limit, uint64_t took)
+/* So that it does not become faster than its limit; others may go on. */
+static void rest(struct jobs *jobs, struct task *task, uint64_t bytes, uint64_t took)
 {
-    uint64_t ms = (uint64_t) ((double) bytes * 1000 / (double) limit);
-    uint64_t until = watch_now() + (ms > took ? ms - took : 0);
-    bool go_on = true;
+    uint64_t ms = (uint64_t) ((double) bytes * 1000 / (double) task->view.limit);
 
     pthread_mutex_lock(&jobs->lock);
-    while (go_on && watch_now() < until)
-        go_on = wait_a_while(jobs, until - watch_now());
+    task->rests_until = watch_now() + (ms > took ? ms - took : 0);
     pthread_mutex_unlock(&jobs->lock);
+}
+
+/* How long nobody has work, for all that is known. The lock is held. */
+static uint64_t until_next(const struct jobs *jobs)
+{
+    uint64_t now = watch_now(), ms = LATER;
+    uint32_t n_runs = 0;
+
+    for (uint32_t i = 0; i < jobs->n && n_runs < jobs->n_runs; i++) {
+        const struct task *task = jobs->task[i];
+
+        n_runs += task->view.state == JOB_RUNS;
+        if (task->view.state == JOB_RUNS && task->rests_until > now)
+            ms = MIN(ms, task->rests_until - now);
+    }
+    return ms;
 }
 
 static void *work(void *arg)
@@ -538,27 +605,26 @@ static void *work(void *arg)
     bool go_on = true;
 
     while (go_on) {
-        uint64_t began = watch_now(), n_io = atomic_load(&jobs->fs->n_io);
-        uint64_t limit = 0, bytes = 0, took;
+        uint64_t began = watch_now(), n_io = atomic_load(&jobs->fs->n_io), bytes, took;
         struct task *task;
+        bool is_limited;
 
         pthread_mutex_lock(&jobs->lock);
         task = jobs->stop ? NULL : take(jobs);
         if (task == NULL)
-            go_on = wait_a_while(jobs, LATER);
-        else
-            limit = task->view.limit;
+            go_on = wait_a_while(jobs, until_next(jobs));
         pthread_mutex_unlock(&jobs->lock);
         if (task == NULL)
             continue;
         bytes = task->view.done;
         work_on(jobs, task);
         bytes = task->view.done - MIN(bytes, task->view.done);
-        let_go(jobs, task);
+        is_limited = task->view.limit > 0;
         took = watch_now() - began;
-        if (limit > 0 && bytes > 0)
-            keep_to_limit(jobs, bytes, limit, took);
-        else if (limit == 0 && bytes > 0 && atomic_load(&jobs->fs->n_io) != n_io)
+        if (is_limited)
+            rest(jobs, task, bytes, took);
+        let_go(jobs, task);
+        if (!is_limited && bytes > 0 && atomic_load(&jobs->fs->n_io) != n_io)
             yield_to_users(jobs, took);
     }
     return NULL;
@@ -577,16 +643,16 @@ int jobs_start(struct jobs *jobs)
 
 void jobs_stop(struct jobs *jobs)
 {
-    struct task *task;
-
     pthread_mutex_lock(&jobs->lock);
     jobs->stop = true;
     pthread_cond_broadcast(&jobs->changed);
     pthread_mutex_unlock(&jobs->lock);
     if (jobs->has_thread)
         pthread_join(jobs->thread, NULL);
-    while ((task = jobs->first) != NULL) {
-        jobs->first = task->next;
+    while (jobs->n > 0) {
+        struct task *task = jobs->task[jobs->n - 1];
+
+        take_from_list(jobs, task);
         if (task->file != NULL)
             (void) migration_confirm(&task->migration); /* else the next mount does more than it would have to */
         free_task(jobs, task);
@@ -594,16 +660,6 @@ void jobs_stop(struct jobs *jobs)
 }
 
 /* -- from outside -- */
-
-/* The lock is held. */
-static struct task *find_number(struct jobs *jobs, uint64_t number)
-{
-    struct task *task = jobs->first;
-
-    while (task != NULL && task->view.number != number)
-        task = task->next;
-    return task;
-}
 
 int jobs_order(struct jobs *jobs, uint64_t number, enum job_order order)
 {
@@ -629,7 +685,7 @@ bool jobs_of(struct jobs *jobs, const struct inode *inode, struct job_view *ret_
     const struct task *task;
 
     pthread_mutex_lock(&jobs->lock);
-    task = find_inode(jobs, inode);
+    task = inode->job;
     if (task != NULL)
         *ret_view = task->view;
     pthread_mutex_unlock(&jobs->lock);
@@ -638,11 +694,12 @@ bool jobs_of(struct jobs *jobs, const struct inode *inode, struct job_view *ret_
 
 bool jobs_next(struct jobs *jobs, uint64_t after, struct job_view *ret_view, struct inode **ret_inode)
 {
-    struct task *task;
+    const struct task *task;
+    uint32_t i;
 
     pthread_mutex_lock(&jobs->lock);
-    for (task = jobs->first; task != NULL && task->view.number <= after;)
-        task = task->next;
+    i = find_after(jobs, after);
+    task = i < jobs->n ? jobs->task[i] : NULL;
     if (task != NULL) {
         *ret_view = task->view;
         *ret_inode = task->inode;
@@ -682,11 +739,14 @@ static bool end_all(struct jobs *jobs, const bool full[])
 {
     bool any = false;
 
-    for (struct task *task = jobs->first; task != NULL; task = task->next)
+    for (uint32_t i = 0; i < jobs->n; i++) {
+        struct task *task = jobs->task[i];
+
         if (!is_over(task) && task->view.state != JOB_ENDS && fills_one_of(jobs, task, full)) {
             task->why = task->shall_end ? task->why : -ENOSPC;
             task->shall_end = any = true;
         }
+    }
     return any;
 }
 
@@ -709,7 +769,7 @@ void jobs_make_room(struct jobs *jobs)
     bool any;
 
     pthread_mutex_lock(&jobs->lock);
-    any = jobs->first != NULL;
+    any = jobs->n > jobs->n_over;
     pthread_mutex_unlock(&jobs->lock);
     if (any)
         full = find_full(jobs->fs);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What goes on in the background for long: files on their way to another layout. One is worked on at a time, a window
- * after the other; users come first. A job outlives the mount: the next one finds it in the journal. */
+ * after the other, and others while it rests for its limit; users come first. A job outlives the mount: the next one
+ * finds it in the journal. */
 #ifndef FALLSFS_FS_CORE_JOBS_H
 #define FALLSFS_FS_CORE_JOBS_H
 

@@ -137,6 +137,22 @@ for ((i = 0; i < 500; i++)); do
 done
 same 'cancelled' "$(value layout "$mnt/f")" 'stripe(64K) on d0-d3'
 ok 'cancelled: content' cmp "$work/random" "$mnt/f"
+mkdir -m 777 "$mnt/theirs"
+ok 'of their own' as 1000 sh -c "head -c 1000000 /dev/zero >'$mnt/theirs/f' &&
+    setfattr -n user.falls.migrate -v 'limit=10K one' '$mnt/theirs/f'"
+number=$(value jobs.0 "$mnt" | sed -n 's,^job=\([0-9]*\) .* theirs/f$,\1,p')
+not 'by number: who may not write to the root' as 1000 setfattr -n user.falls.jobs -v "cancel $number" "$mnt"
+ok 'fallsctl knows another way' as 1000 "$fallsctl" jobs cancel "$number" "$mnt"
+not 'for who owns the file alone' as 2000 "$fallsctl" jobs cancel "$number" "$mnt"
+for ((i = 0; i < 500; i++)); do
+    case $(value migrate "$mnt/theirs/f") in *state=cancelled*) break ;; esac
+    sleep 0.02
+done
+case $(value migrate "$mnt/theirs/f") in
+*state=cancelled*) ;;
+*) fail "cancelled by its owner: $(value migrate "$mnt/theirs/f")" ;;
+esac
+rm -r "$mnt/theirs"
 ok 'one that is removed' migrate 'limit=1M one' "$mnt/f"
 rm "$mnt/f"
 stop
