@@ -246,6 +246,17 @@ struct fallsfs_ioc_round {
     __u64 accepted; /* out, as in a request */
 };
 
+/* A part of the file as a file of its own: an element of a layout, as user.falls.view.NAME takes it. The answer is
+ * where it can be opened, below the mount: by this user, once, while this descriptor is open and has asked for no
+ * other, to read and to write as far as this descriptor may. */
+struct fallsfs_ioc_view {
+    __u32 version;
+    __u32 reserved32;
+    __u64 reserved[4];
+    char path[64];               /* out */
+    char text[FALLSFS_MAX_TEXT]; /* "stripe(1M,4) element 2" */
+};
+
 #define FALLSFS_IOC_MAGIC 0xF5
 
 #define FALLSFS_IOC_INFO    _IOR(FALLSFS_IOC_MAGIC, 0, struct fallsfs_ioc_info)
@@ -260,5 +271,6 @@ struct fallsfs_ioc_round {
 #define FALLSFS_IOC_GROUPS  _IOWR(FALLSFS_IOC_MAGIC, 9, struct fallsfs_ioc_groups)
 #define FALLSFS_IOC_BOARD   _IOWR(FALLSFS_IOC_MAGIC, 10, struct fallsfs_ioc_board)
 #define FALLSFS_IOC_ROUND   _IOWR(FALLSFS_IOC_MAGIC, 11, struct fallsfs_ioc_round)
+#define FALLSFS_IOC_VIEW    _IOWR(FALLSFS_IOC_MAGIC, 12, struct fallsfs_ioc_view)
 
 #endif

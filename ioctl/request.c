@@ -259,3 +259,9 @@ int request_check_round(const struct fallsfs_ioc_round *round)
 {
     return valid(round->version == FALLSFS_IOCTL_VERSION && round->reserved32 == 0 && IS_ZERO(round->reserved));
 }
+
+int request_check_view(const struct fallsfs_ioc_view *view)
+{
+    return valid(view->version == FALLSFS_IOCTL_VERSION && view->reserved32 == 0 && IS_ZERO(view->reserved) &&
+                 IS_ZERO(view->path) && memchr(view->text, 0, sizeof view->text) != NULL);
+}

@@ -56,5 +56,6 @@ int request_check_stats(const struct fallsfs_ioc_stats *stats);
 int request_check_groups(const struct fallsfs_ioc_groups *groups);
 int request_check_board(const struct fallsfs_ioc_board *board);
 int request_check_round(const struct fallsfs_ioc_round *round);
+int request_check_view(const struct fallsfs_ioc_view *view);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "fs/core/file_view.h"
 
+struct node;
 struct sections;
 
 struct handle {
@@ -18,6 +19,7 @@ struct handle {
     pthread_mutex_t dir_lock; /* one reader of a directory at a time */
     int dir_fd;
     _Atomic(struct sections *) sections; /* NULL: nobody has asked for any */
+    _Atomic(struct node *) ticket;       /* with a reference, until release; NULL: no view has been asked for */
 };
 
 struct handles;

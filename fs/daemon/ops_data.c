@@ -3,6 +3,7 @@
 #include "fs/daemon/mount.h"
 #include "fs/daemon/refills.h"
 #include "fs/daemon/view_data.h"
+#include "fs/daemon/view_nodes.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -183,6 +184,7 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
     (void) ino;
     if (atomic_load(&handle->sections) != NULL)
         groups_handle_gone(the_mount->groups, fi->fh);
+    node_put(the_mount->nodes, atomic_exchange(&handle->ticket, NULL));
     handles_drop(the_mount->handles, fi->fh);
     reply_status(req, 0);
 }

@@ -3,7 +3,9 @@
  * goes on; who answers it is whoever ends the waiting. */
 #include "fs/daemon/collect.h"
 #include "fs/daemon/mount.h"
+#include "fs/daemon/reasons.h"
 #include "fs/daemon/sections.h"
+#include "fs/daemon/view_nodes.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -540,6 +542,62 @@ static void do_groups(struct call *call)
     reply_struct(call->req, r, &shown, sizeof shown);
 }
 
+/* -- views -- */
+
+/* As what setting user.falls.view.NAME says; asked for as lasterror of the file. */
+static int refuse_view(const struct call *call, int r, const struct layout_error *error)
+{
+    const struct fuse_ctx *ctx = fuse_req_ctx(call->req);
+    const struct asker asker = { ctx->uid, ctx->pid, call->handle->inode->ino };
+    char why[REASON_SIZE];
+
+    snprintf(why, sizeof why, "column %zu: %s", error->column, error->why);
+    reasons_note(the_mount->reasons, &asker, why);
+    return r == -ERANGE || r == -EOVERFLOW ? -EINVAL : r;
+}
+
+static int make_view(const struct call *call, const char *text, struct file_view **ret_file_view)
+{
+    struct layout_error error = { 0 };
+    struct fs *fs = the_mount->fs;
+    struct view *view;
+    int r = view_parse(text, strlen(text), fs->volume->n_disks, &view, &error);
+
+    if (r < 0)
+        return error.why[0] != 0 ? refuse_view(call, r, &error) : r;
+    r = file_view_new(fs, view, ret_file_view);
+    view_put(view);
+    return r;
+}
+
+static int make_ticket(const struct call *call, struct file_view *file_view, struct node **ret_node)
+{
+    static const mode_t mode[] = { [O_RDONLY] = 0400, [O_WRONLY] = 0200, [O_RDWR] = 0600 };
+    const struct fuse_ctx *ctx = fuse_req_ctx(call->req);
+    int how = call->handle->flags & O_ACCMODE;
+    const struct ticket ticket = { .uid = ctx->uid, .gid = ctx->gid, .mode = mode[how], .can_open = how };
+
+    return nodes_enter_ticket(the_mount->nodes, call->handle->inode, file_view, &ticket, ret_node);
+}
+
+static void do_view(struct call *call)
+{
+    struct fallsfs_ioc_view asked = *(const struct fallsfs_ioc_view *) call->in;
+    struct file_view *file_view;
+    struct node *node;
+    int r = request_check_view(&asked);
+
+    if (r == 0)
+        r = make_view(call, asked.text, &file_view);
+    if (r == 0)
+        r = make_ticket(call, file_view, &node);
+    if (r == 0) {
+        snprintf(asked.path, sizeof asked.path, ".falls/open/%s", node->name);
+        node_put(the_mount->nodes, atomic_exchange(&call->handle->ticket, node));
+    }
+    reply_struct(call->req, r, &asked, sizeof asked);
+}
+
 /* -- which one -- */
 
 struct ioctl {
@@ -552,16 +610,16 @@ static const struct ioctl ioctls[] = {
     { FALLSFS_IOC_SECTION, do_section }, { FALLSFS_IOC_FALLS, do_falls }, { FALLSFS_IOC_WAIT, do_wait },
     { FALLSFS_IOC_TEST, do_test },       { FALLSFS_IOC_LEAVE, do_leave }, { FALLSFS_IOC_STATS, do_stats },
     { FALLSFS_IOC_GROUPS, do_groups },   { FALLSFS_IOC_BOARD, do_board }, { FALLSFS_IOC_ROUND, do_round },
+    { FALLSFS_IOC_VIEW, do_view },
 };
 
-/* Directories have no bytes, and sections are those of a file, not of a view of it: both can only be asked about the
- * mount. */
+/* Directories have no bytes, so they can only be asked about the mount; sections are those of a file, not of a view. */
 static const struct ioctl *find_ioctl(unsigned cmd, const struct handle *handle)
 {
-    bool has_sections = handle->file != NULL && handle->file_view == NULL;
+    bool has_views = handle->file != NULL, has_sections = has_views && handle->file_view == NULL;
 
     for (size_t i = 0; i < ARRAY_SIZE(ioctls); i++)
-        if (ioctls[i].cmd == cmd && (cmd == FALLSFS_IOC_GROUPS || has_sections))
+        if (ioctls[i].cmd == cmd && (cmd == FALLSFS_IOC_GROUPS || (cmd == FALLSFS_IOC_VIEW ? has_views : has_sections)))
             return &ioctls[i];
     return NULL;
 }

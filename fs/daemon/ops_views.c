@@ -9,8 +9,9 @@
 #include <fcntl.h>
 #include <string.h>
 
-#define TOP_NAME   ".falls"
-#define VIEWS_NAME "views"
+#define TOP_NAME     ".falls"
+#define VIEWS_NAME   "views"
+#define TICKETS_NAME "open"
 
 static struct fuse_lowlevel_ops others;
 
@@ -45,14 +46,21 @@ static int stat_node(const struct node *node, struct stat *st)
     if (r < 0)
         return r;
     st->st_ino = node_ino(node->kind, node->inode, node->name);
-    if (node->kind == NODE_VIEW) {
+    if (node_is_view(node)) {
         st->st_size = (off_t) view_len(file_view_view(node->file_view), (uint64_t) st->st_size);
         st->st_blocks = MIN(st->st_blocks, (st->st_size + 511) / 512);
         st->st_nlink = MIN(st->st_nlink, 1);
         st->st_mode &= S_IFMT | 0777;
+        if (node->kind == NODE_TICKET) {
+            st->st_mode = S_IFREG | node->ticket.mode;
+            st->st_uid = node->ticket.uid;
+            st->st_gid = node->ticket.gid;
+        }
         return 0;
     }
-    st->st_mode = S_IFDIR | (is_file || node->kind == NODE_TOP ? 0555 : st->st_mode & 0555);
+    st->st_mode = S_IFDIR | (node->kind == NODE_TICKETS          ? 0111
+                             : is_file || node->kind == NODE_TOP ? 0555
+                                                                 : st->st_mode & 0555);
     st->st_nlink = 2;
     st->st_size = st->st_blocks = 0;
     return 0;
@@ -114,8 +122,10 @@ static int set_attr(const struct node *node, const struct cred *cred, const stru
 {
     int r = 0;
 
-    if (node->kind != NODE_VIEW || (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0)
+    if (!node_is_view(node) || (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0)
         return -EPERM;
+    if (node->kind == NODE_TICKET && (to_set & FUSE_SET_ATTR_SIZE) == 0)
+        return -EPERM; /* times are for who owns the file, not the ticket */
     if ((to_set & FUSE_SET_ATTR_SIZE) != 0)
         r = tree_drop_privileges(the_mount->fs, node->inode, cred);
     if (r < 0)
@@ -176,7 +186,7 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
     char value[4096];
     ssize_t n = -ENODATA;
 
-    if (node->kind == NODE_VIEW && strcmp(name, "user.falls.stats") == 0)
+    if (node_is_view(node) && strcmp(name, "user.falls.stats") == 0)
         n = print_counts(node, value, sizeof value);
     else if (has_rights && strcmp(name, "system.posix_acl_access") == 0)
         n = tree_get_xattr(the_mount->fs, node->inode, name, value, sizeof value);
@@ -268,14 +278,28 @@ static int look_up_view(struct inode *inode, const char *name, struct node **ret
     return r == -ENODATA ? -ENOENT : r;
 }
 
+static int look_up_in_top(struct inode *root, const char *name, struct node **ret_node)
+{
+    if (strcmp(name, VIEWS_NAME) == 0)
+        return nodes_enter(the_mount->nodes, NODE_MIRROR, root, ret_node);
+    return strcmp(name, TICKETS_NAME) == 0 ? nodes_enter(the_mount->nodes, NODE_TICKETS, root, ret_node) : -ENOENT;
+}
+
+static int look_up_ticket(const char *name, struct node **ret_node)
+{
+    *ret_node = nodes_find_ticket(the_mount->nodes, name);
+    return *ret_node != NULL ? 0 : -ENOENT;
+}
+
 static int look_up(const struct node *parent, const char *name, struct node **ret_node)
 {
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return -ESTALE;
     if (parent->kind == NODE_TOP)
-        return strcmp(name, VIEWS_NAME) == 0 ? nodes_enter(the_mount->nodes, NODE_MIRROR, parent->inode, ret_node)
-                                             : -ENOENT;
-    if (parent->kind == NODE_VIEW)
+        return look_up_in_top(parent->inode, name, ret_node);
+    if (parent->kind == NODE_TICKETS)
+        return look_up_ticket(name, ret_node);
+    if (node_is_view(parent))
         return -ENOTDIR;
     return parent->inode->fmt == S_IFDIR ? look_up_mirrored(parent->inode, name, ret_node)
                                          : look_up_view(parent->inode, name, ret_node);
@@ -405,14 +429,29 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 
 /* -- opening -- */
 
-static int open_view(const struct node *node, struct fuse_file_info *fi)
+static int check_open(const struct node *node, int how)
 {
-    bool writes = (fi->flags & O_ACCMODE) != O_RDONLY;
-    struct fs *fs = the_mount->fs;
-    struct file *file;
-    int r = node->kind != NODE_VIEW ? -EISDIR : writes && fs->read_only ? -EROFS : file_get(fs, node->inode, &file);
+    if (!node_is_view(node))
+        return -EISDIR;
+    if (how != O_RDONLY && the_mount->fs->read_only)
+        return -EROFS;
+    if (node->kind == NODE_TICKET && node->ticket.can_open != O_RDWR && node->ticket.can_open != how)
+        return -EACCES; /* root, too: the descriptor says no */
+    return 0;
+}
 
-    return r < 0 ? r : open_file(node->inode, file, node->file_view, fi);
+static int open_view(struct node *node, struct fuse_file_info *fi)
+{
+    struct file *file;
+    int r = check_open(node, fi->flags & O_ACCMODE);
+
+    if (r == 0)
+        r = file_get(the_mount->fs, node->inode, &file);
+    if (r == 0)
+        r = open_file(node->inode, file, node->file_view, fi);
+    if (r == 0)
+        atomic_store(&node->is_opened, true);
+    return r;
 }
 
 /* Past the kernel's cache, which knows nothing of the file that it is a view of. */
@@ -521,9 +560,12 @@ static int list(struct listing *listing, const struct node *node)
     if (!add(listing, ".", node_ino(node->kind, node->inode, NULL), S_IFDIR) || !add(listing, "..", NODE_BIT, S_IFDIR))
         return 0;
     if (node->kind == NODE_TOP) {
-        (void) add(listing, VIEWS_NAME, node_ino(NODE_MIRROR, node->inode, NULL), S_IFDIR);
+        if (add(listing, TICKETS_NAME, node_ino(NODE_TICKETS, node->inode, NULL), S_IFDIR))
+            (void) add(listing, VIEWS_NAME, node_ino(NODE_MIRROR, node->inode, NULL), S_IFDIR);
         return 0;
     }
+    if (node->kind == NODE_TICKETS)
+        return 0;
     if (node->inode->fmt == S_IFDIR)
         return list_mirrored(listing, node->inode);
     r = view_texts_visit(the_mount->fs, node->inode, add_view, &views);

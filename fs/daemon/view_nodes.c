@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/daemon/view_nodes.h"
 
+#include "fs/core/random.h"
+
+#include <stdio.h>
 #include <string.h>
 
 #define N_BUCKETS 1024
@@ -230,6 +233,58 @@ int nodes_enter_view(struct nodes *nodes, struct inode *inode, const char *name,
         return r < 0 ? r : -ENOMEM;
     *ret_node = node;
     return 0;
+}
+
+/* A ticket's number, which finds it, and what nobody can guess. */
+#define NUMBER_DIGITS 16
+#define SECRET_SIZE   16
+
+static char *ticket_name(uint64_t nodeid)
+{
+    uint8_t secret[SECRET_SIZE];
+    char hex[2 * SECRET_SIZE + 1], *name;
+
+    if (random_bytes(secret, sizeof secret) < 0)
+        return NULL;
+    hex_print(secret, sizeof secret, hex);
+    return asprintf(&name, "%016" PRIx64 "%s", nodeid, hex) < 0 ? NULL : name;
+}
+
+int nodes_enter_ticket(struct nodes *nodes, struct inode *inode, struct file_view *file_view,
+                       const struct ticket *ticket, struct node **ret_node)
+{
+    struct node *node;
+
+    pthread_mutex_lock(&nodes->lock);
+    node = add(nodes, NODE_TICKET, inode, NULL, file_view);
+    if (node != NULL) {
+        node->ticket = *ticket;
+        node->name = ticket_name(node->nodeid);
+    }
+    pthread_mutex_unlock(&nodes->lock);
+    if (node != NULL && node->name == NULL) {
+        node_put(nodes, node);
+        node = NULL;
+    }
+    *ret_node = node;
+    return node != NULL ? 0 : -ENOMEM;
+}
+
+struct node *nodes_find_ticket(struct nodes *nodes, const char *name)
+{
+    uint8_t number[NUMBER_DIGITS / 2];
+    struct node *node = NULL;
+    uint64_t nodeid = 0;
+
+    if (strlen(name) < NUMBER_DIGITS || hex_parse(name, sizeof number, number) < 0)
+        return NULL;
+    for (size_t i = 0; i < sizeof number; i++)
+        nodeid = nodeid << 8 | number[i];
+    node = nodes_find(nodes, nodeid);
+    if (node == NULL || (node->kind == NODE_TICKET && !atomic_load(&node->is_opened) && strcmp(node->name, name) == 0))
+        return node;
+    node_put(nodes, node);
+    return NULL;
 }
 
 /* Nobody else's on this file system, as far as numbers go: programs take what has the same for the same file. */

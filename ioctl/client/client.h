@@ -53,6 +53,7 @@ struct words_group {
 /* Note why; give r back. */
 int words_join(int r, const struct words_group *group);
 int words_request(int r, const struct words_group *group, bool write, const char *falls);
+int words_view(int r);
 __attribute__((format(printf, 2, 3))) int words(int r, const char *fmt, ...);
 
 /* ioctl, again and again while signals interrupt it. */

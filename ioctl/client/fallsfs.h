@@ -86,6 +86,13 @@ int fallsfs_write_section(int fd, const struct fallsfs_array *array, const struc
 int fallsfs_read_falls(int fd, uint64_t disp, const char *falls, void *buf);
 int fallsfs_write_falls(int fd, uint64_t disp, const char *falls, const void *buf);
 
+/* From here on the descriptor is a part of its file, an element of a layout, "array(shape=8192x8192, elem=8,
+ * dist=(block,*), grid=4x1) element 2": its bytes one after the other, from 0 on, for read, write, lseek, pread, mmap
+ * and whoever is given the descriptor; "one" is the file again. Copies made with dup before stay what they were. As
+ * close, it ends this process's fcntl locks of the file. -EINVAL text that is none, -EXDEV the mount's root is not to
+ * be reached from here. */
+int fallsfs_view(int fd, const char *text);
+
 /* Bytes of a section in memory; 0 for an empty one or one that is none. */
 uint64_t fallsfs_section_bytes(const struct fallsfs_array *array, const struct fallsfs_range section[]);
 

@@ -194,3 +194,18 @@ int words_request(int r, const struct words_group *group, bool write, const char
         return words_any(r);
     }
 }
+
+int words_view(int r)
+{
+    switch (r) {
+    case -EINVAL:
+        return words(r, "the daemon of this mount does not know such views: see fallsfs -V of both");
+    case -E2BIG:
+        return words(r, "the pattern is too irregular to be put in order");
+    case -EACCES:
+    case -ENOENT:
+        return words(r, "the view was taken by somebody else, or this process has other rights now than when it asked");
+    default:
+        return words_any(r);
+    }
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "test/sections/ranks.h"
 
-const struct check *const all_checks[] = { checks_of_requests, checks_of_boards, checks_of_members, checks_of_equality,
-                                           NULL };
+const struct check *const all_checks[] = { checks_of_requests, checks_of_boards, checks_of_members,
+                                           checks_of_equality, checks_of_views,  NULL };

@@ -11,7 +11,8 @@
 #define MAX_RANKS 64
 #define SIDE      64 /* of the square of ints that ranks share row by row */
 
-extern const struct check checks_of_boards[], checks_of_members[], checks_of_requests[], checks_of_equality[];
+extern const struct check checks_of_boards[], checks_of_members[], checks_of_requests[], checks_of_equality[],
+    checks_of_views[];
 
 /* What a rank's process tells; results start as NOT_YET. */
 #define NOT_YET 1

@@ -28,6 +28,7 @@ union message {
     struct fallsfs_ioc_leave leave;
     struct fallsfs_ioc_stats stats;
     struct fallsfs_ioc_groups groups;
+    struct fallsfs_ioc_view view;
     uint8_t bytes[16384];
 };
 
@@ -100,6 +101,11 @@ static const struct wrong wrongs[] = {
     { "reserved32", FALLSFS_IOC_STATS, FIELD(fallsfs_ioc_stats, reserved32), 1, EINVAL },
     { "version", FALLSFS_IOC_GROUPS, FIELD(fallsfs_ioc_groups, version), 2, EINVAL },
     { "reserved", FALLSFS_IOC_GROUPS, FIELD(fallsfs_ioc_groups, reserved[7]), 1, EINVAL },
+    { "version", FALLSFS_IOC_VIEW, FIELD(fallsfs_ioc_view, version), 0, EINVAL },
+    { "reserved32", FALLSFS_IOC_VIEW, FIELD(fallsfs_ioc_view, reserved32), 1, EINVAL },
+    { "reserved", FALLSFS_IOC_VIEW, FIELD(fallsfs_ioc_view, reserved[3]), 1, EINVAL },
+    { "where it is, from outside", FALLSFS_IOC_VIEW, FIELD(fallsfs_ioc_view, path[63]), 1, EINVAL },
+    { "notation", FALLSFS_IOC_VIEW, FIELD(fallsfs_ioc_view, text[0]), 'x', EINVAL },
 };
 
 static int make_memory(uint64_t len, unsigned flags, int seals)
@@ -136,6 +142,8 @@ static union message message_for(unsigned long cmd, int memfd, uint32_t buffer)
         };
     else if (cmd == FALLSFS_IOC_FALLS)
         message.falls = (struct fallsfs_ioc_falls){ .request = request, .text = "{(0,15,16,1)}" };
+    else if (cmd == FALLSFS_IOC_VIEW)
+        message.view = (struct fallsfs_ioc_view){ .version = FALLSFS_IOCTL_VERSION, .text = "stripe(1M,4)element 2" };
     return message;
 }
 
@@ -161,7 +169,7 @@ static void each_wrong_field(void)
         union message message = message_for(wrongs[i].cmd, memfd, buffer);
         bool is_right = wrongs[i].cmd == FALLSFS_IOC_SECTION || wrongs[i].cmd == FALLSFS_IOC_FALLS ||
                         wrongs[i].cmd == FALLSFS_IOC_BUFFER || wrongs[i].cmd == FALLSFS_IOC_STATS ||
-                        wrongs[i].cmd == FALLSFS_IOC_GROUPS;
+                        wrongs[i].cmd == FALLSFS_IOC_GROUPS || wrongs[i].cmd == FALLSFS_IOC_VIEW;
 
         EXPECT(!is_right || ioctl(fd, wrongs[i].cmd, &message) == 0); /* it was that field */
     }
@@ -174,6 +182,9 @@ static void text_without_end(void)
 
     memset(message.falls.text, ' ', sizeof message.falls.text);
     EXPECT_ERROR(EINVAL, ioctl(fd, FALLSFS_IOC_FALLS, &message));
+    message = message_for(FALLSFS_IOC_VIEW, -1, 0);
+    memset(message.view.text, ' ', sizeof message.view.text);
+    EXPECT_ERROR(EINVAL, ioctl(fd, FALLSFS_IOC_VIEW, &message));
 }
 
 /* The size is a part of the number. */
@@ -196,9 +207,9 @@ static void other_sizes_and_numbers(void)
 /* Anything at all: it is refused or does what it says; the mount goes on. */
 static void random_requests(void)
 {
-    static const unsigned long cmds[] = { FALLSFS_IOC_INFO,    FALLSFS_IOC_JOIN,  FALLSFS_IOC_BUFFER,
-                                          FALLSFS_IOC_SECTION, FALLSFS_IOC_FALLS, FALLSFS_IOC_TEST,
-                                          FALLSFS_IOC_LEAVE,   FALLSFS_IOC_STATS, FALLSFS_IOC_GROUPS };
+    static const unsigned long cmds[] = { FALLSFS_IOC_INFO,   FALLSFS_IOC_JOIN, FALLSFS_IOC_BUFFER, FALLSFS_IOC_SECTION,
+                                          FALLSFS_IOC_FALLS,  FALLSFS_IOC_TEST, FALLSFS_IOC_LEAVE,  FALLSFS_IOC_STATS,
+                                          FALLSFS_IOC_GROUPS, FALLSFS_IOC_VIEW };
     int fd = open_shared(O_RDWR), memfd = make_memory(8192, 0, SEALS);
     uint32_t buffer;
     struct stat st;
