@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/daemon/closing.h"
 
+#include "fs/daemon/mount.h"
+#include "fs/daemon/warden.h"
+
 #include <signal.h>
 #include <time.h>
 
 #define WAKE  SIGUSR2 /* the thread that serves */
 #define STOP  SIGUSR1 /* ours */
 #define PAUSE 10      /* ms between two looks */
+#define STUCK 100     /* looks after which a thread that is not done waits for what nobody serves */
 
 struct closing {
     struct fuse_session *session;
     struct collect *collect;
+    pid_t *warden;
     uint64_t timeout; /* looks; 0: any */
     pthread_t server, thread;
     sigset_t signals, before;
@@ -27,7 +32,9 @@ static bool pause_or_signal(const sigset_t *signals)
 static void finish_rounds(struct closing *closing)
 {
     collect_close(closing->collect);
-    for (uint64_t n = 0; !collect_is_idle(closing->collect) && (closing->timeout == 0 || n < closing->timeout); n++)
+    for (uint64_t n = 0; (!collect_is_idle(closing->collect) || kernel_is_forgetting()) &&
+                         (closing->timeout == 0 || n < closing->timeout);
+         n++)
         if (pause_or_signal(&closing->signals))
             return;
 }
@@ -42,9 +49,11 @@ static void *close_when_asked(void *arg)
     if (!atomic_load(&closing->stop))
         finish_rounds(closing);
     fuse_session_exit(closing->session);
-    while (!atomic_load(&closing->stop)) { /* it may just be about to wait */
+    for (unsigned n = 1; !atomic_load(&closing->stop); n++) { /* it may just be about to wait */
         (void) pthread_kill(closing->server, WAKE);
         (void) pause_or_signal(&closing->signals);
+        if (n == STUCK && kernel_forgets_no_more())
+            warden_act(closing->warden);
     }
     return NULL;
 }
@@ -67,7 +76,8 @@ static void choose_signals(sigset_t *ret_signals)
     sigaddset(ret_signals, STOP);
 }
 
-int closing_start(struct fuse_session *session, struct collect *collect, uint32_t timeout, struct closing **ret_closing)
+int closing_start(struct fuse_session *session, struct collect *collect, pid_t *warden, uint32_t timeout,
+                  struct closing **ret_closing)
 {
     const struct sigaction action = { .sa_handler = wake };
     struct closing *closing = calloc(1, sizeof *closing);
@@ -77,6 +87,7 @@ int closing_start(struct fuse_session *session, struct collect *collect, uint32_
         return -ENOMEM;
     closing->session = session;
     closing->collect = collect;
+    closing->warden = warden;
     closing->timeout = (uint64_t) timeout * 1000 / PAUSE;
     closing->server = pthread_self();
     choose_signals(&closing->signals);

@@ -15,7 +15,7 @@
 struct closing;
 
 /* Called by the thread that is going to serve, before there are others. timeout: s, 0: any. */
-int closing_start(struct fuse_session *session, struct collect *collect, uint32_t timeout,
+int closing_start(struct fuse_session *session, struct collect *collect, pid_t *warden, uint32_t timeout,
                   struct closing **ret_closing);
 
 /* The loop has ended. */

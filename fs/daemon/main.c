@@ -253,7 +253,7 @@ static int serve_mount(const struct options *options, struct fuse_session *sessi
         r = warden_start(options->mountpoint, &mount->warden);
     }
     if (r == 0)
-        r = closing_start(session, mount->collect, options->timeout, &closing);
+        r = closing_start(session, mount->collect, &mount->warden, options->timeout, &closing);
     if (r == 0) {
         workers_start(mount->fs->workers);
         r = keeper_start(mount->keeper);
@@ -263,6 +263,8 @@ static int serve_mount(const struct options *options, struct fuse_session *sessi
     if (r == 0)
         r = loop(options, session);
     closing_end(closing);
+    if (kernel_forgets_no_more()) /* and waits for answers that nobody gives now */
+        warden_act(&mount->warden);
     fuse_session_unmount(session);
     fuse_remove_signal_handlers(session);
     return MIN(r, 0);
@@ -302,7 +304,7 @@ static int mount_fs(const struct options *options, struct fs *fs)
         r = session != NULL ? serve_mount(options, session, &mount) : -EINVAL;
     }
     collectives_end(&mount);
-    warden_end(mount.warden);
+    warden_end(&mount.warden);
     if (session != NULL)
         fuse_session_destroy(session);
     fuse_opt_free_args(&args);

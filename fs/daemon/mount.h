@@ -94,6 +94,12 @@ void forget_cached(const struct handle *handle, uint64_t lo, uint64_t hi);
 /* The same for refills.c, which notes what is forgotten itself. */
 void kernel_forgets(const struct inode *inode, uint64_t lo, uint64_t hi);
 
+/* Whether a thread is telling it so, and may be waiting for a page that another request holds. */
+bool kernel_is_forgetting(void);
+
+/* From here on it is told no more: nobody serves what that would wait for. The same for who has begun. */
+bool kernel_forgets_no_more(void);
+
 /* Replies. r is 0 or -errno; with an error all are the same. An inode is handed over: its reference becomes the
  * kernel's, or is dropped. */
 void reply_status(fuse_req_t req, int r);

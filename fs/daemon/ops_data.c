@@ -107,9 +107,27 @@ int drop_privileges(const struct handle *handle, const struct cred *cred)
     return MIN(r, 0);
 }
 
+/* Threads that tell the kernel to forget pages, and whether that has no use any more. */
+static atomic_uint n_telling;
+static atomic_bool tells_no_more;
+
 void kernel_forgets(const struct inode *inode, uint64_t lo, uint64_t hi)
 {
-    (void) fuse_lowlevel_notify_inval_inode(the_mount->session, inode->nodeid, (off_t) lo, (off_t) (hi - lo));
+    atomic_fetch_add(&n_telling, 1);
+    if (!atomic_load(&tells_no_more))
+        (void) fuse_lowlevel_notify_inval_inode(the_mount->session, inode->nodeid, (off_t) lo, (off_t) (hi - lo));
+    atomic_fetch_sub(&n_telling, 1);
+}
+
+bool kernel_is_forgetting(void)
+{
+    return atomic_load(&n_telling) > 0;
+}
+
+bool kernel_forgets_no_more(void)
+{
+    atomic_store(&tells_no_more, true);
+    return kernel_is_forgetting();
 }
 
 void forget_cached(const struct handle *handle, uint64_t lo, uint64_t hi)

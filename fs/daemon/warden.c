@@ -52,10 +52,22 @@ int warden_start(const char *mountpoint, pid_t *ret_warden)
     return 0;
 }
 
-void warden_end(pid_t warden)
+static void end(pid_t *warden, int number)
 {
-    if (warden == 0)
+    if (*warden == 0)
         return;
-    (void) kill(warden, SIGKILL);
-    (void) waitpid(warden, NULL, 0);
+    (void) kill(*warden, number);
+    while (waitpid(*warden, NULL, 0) < 0 && errno == EINTR)
+        ;
+    *warden = 0;
+}
+
+void warden_act(pid_t *warden)
+{
+    end(warden, DAEMON_ENDED);
+}
+
+void warden_end(pid_t *warden)
+{
+    end(warden, SIGKILL);
 }

@@ -17,7 +17,10 @@
 /* Called by the first thread, before there are others; the mount is there. */
 int warden_start(const char *mountpoint, pid_t *ret_warden);
 
+/* Has it end the connection, which is done when this returns. The mount must be there. 0: there is none. */
+void warden_act(pid_t *warden);
+
 /* It has nothing to do any more. 0: there is none. */
-void warden_end(pid_t warden);
+void warden_end(pid_t *warden);
 
 #endif
