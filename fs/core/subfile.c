@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/core/subfile.h"
 
+#include "fs/core/file_text.h"
 #include "fs/core/subfile_map.h"
 
 #include <fcntl.h>
@@ -271,35 +272,55 @@ int subfile_remove_all(struct fs *fs, const struct record *record, const struct 
             if (gen == record->gen && record->epoch > fs->volume->unclean && !bits_has(&record->bits, slot))
                 continue;
             object_path(fs->volume, record->id, gen, slot, layout, path);
-            r = disk_is_present(disk) ? disk_call(disk, unlink, disk->root, path, 0) : -EIO;
+            r = disk->standing == DISK_GONE ? 0
+                : disk_is_present(disk)     ? disk_call(disk, unlink, disk->root, path, 0)
+                                            : -EIO;
             if (r < 0 && r != -ENOENT && first == 0)
                 first = r;
         }
     return first;
 }
 
-/* Those that stay get the stamps that go with the names they keep. */
-static int stamp_kept(struct fs *fs, const struct record *record, const struct file_layout *old_layout)
+/* Calls take for each slot of to whose subfile is from's, too: it has two names for a while. */
+static int visit_kept(struct fs *fs, const struct laying *from, const struct laying *to, const struct record *record,
+                      int (*take)(const struct fs *fs, const struct disk *disk, const struct record *record,
+                                  const struct laying *to, uint32_t slot))
 {
-    const struct laying from = { old_layout, record->old_rotate };
-    struct laying to = { .rotate = record->rotate };
-    struct file_layout *layout;
-    int r = layouts_get(fs->layouts, record->layout, &layout);
+    int first = 0;
 
-    if (r < 0)
-        return r;
-    to.layout = layout;
-    for (uint32_t slot = 0; slot < file_layout_slots(layout); slot++) {
-        const struct disk *disk = &fs->volume->disk[file_layout_disk(layout, fs->volume->home, record->rotate, slot)];
-        char path[OBJECT_PATH];
+    for (uint32_t slot = 0; slot < file_layout_slots(to->layout); slot++) {
+        const struct disk *disk = &fs->volume->disk[file_layout_disk(to->layout, fs->volume->home, to->rotate, slot)];
+        int r;
 
-        if (laying_same(&from, &to, fs->volume->home, slot) == UINT32_MAX || !disk_is_present(disk))
+        if (laying_same(from, to, fs->volume->home, slot) == UINT32_MAX || !disk_is_present(disk))
             continue;
-        object_path(fs->volume, record->id, record->gen, slot, layout, path);
-        put_stamp(disk, disk->root, path, record, slot);
+        r = take(fs, disk, record, to, slot);
+        if (first == 0)
+            first = r;
     }
-    layouts_put(fs->layouts, layout);
+    return first;
+}
+
+/* Those that stay get the stamps that go with the names they keep. */
+static int stamp_kept(const struct fs *fs, const struct disk *disk, const struct record *record,
+                      const struct laying *to, uint32_t slot)
+{
+    char path[OBJECT_PATH];
+
+    object_path(fs->volume, record->id, record->gen, slot, to->layout, path);
+    put_stamp(disk, disk->root, path, record, slot);
     return 0;
+}
+
+/* One name is gone for good: with two again, after a crash, and a record that knows of one, it would be somebody's. */
+static int sync_kept(const struct fs *fs, const struct disk *disk, const struct record *record, const struct laying *to,
+                     uint32_t slot)
+{
+    char path[OBJECT_PATH];
+
+    (void) slot;
+    object_path(fs->volume, record->id, 0, OBJECT_DIR, to->layout, path);
+    return file_text_sync_dir(disk, path);
 }
 
 static bool has_other_layout(const struct record *record)
@@ -309,19 +330,42 @@ static bool has_other_layout(const struct record *record)
 
 int subfile_remove_old(struct fs *fs, const struct record *record, const struct file_layout *old_layout)
 {
+    const struct laying from = { old_layout, record->old_rotate };
+    struct laying to = { .rotate = record->rotate };
+    struct file_layout *layout = NULL;
     struct record old = *record;
-    int r = has_other_layout(record) ? stamp_kept(fs, record, old_layout) : 0;
+    int r = 0;
 
+    old.rotate = record->old_rotate;
+    if (!has_other_layout(record))
+        return subfile_remove_all(fs, &old, old_layout, record->oldest_gen, record->gen);
+    r = layouts_get(fs->layouts, record->layout, &layout);
     if (r < 0)
         return r;
-    old.rotate = record->old_rotate;
-    return subfile_remove_all(fs, &old, old_layout, record->oldest_gen, record->gen);
+    to.layout = layout;
+    r = visit_kept(fs, &from, &to, record, stamp_kept);
+    if (r == 0)
+        r = subfile_remove_all(fs, &old, old_layout, record->oldest_gen, record->gen);
+    if (r == 0)
+        r = visit_kept(fs, &from, &to, record, sync_kept);
+    layouts_put(fs->layouts, layout);
+    return r;
 }
 
 int subfile_remove_target(struct fs *fs, const struct record *record, const struct file_layout *target_layout)
 {
+    const struct laying to = { target_layout, record->target_rotate };
+    struct laying from = { .rotate = record->rotate };
     struct record target = *record;
+    struct file_layout *layout;
+    int r;
 
     target.rotate = record->target_rotate;
-    return subfile_remove_all(fs, &target, target_layout, record->gen + 1, record->gen + 2);
+    r = subfile_remove_all(fs, &target, target_layout, record->gen + 1, record->gen + 2);
+    if (r < 0 || layouts_get(fs->layouts, record->layout, &layout) < 0)
+        return r;
+    from.layout = layout;
+    r = visit_kept(fs, &from, &to, record, sync_kept);
+    layouts_put(fs->layouts, layout);
+    return r;
 }
