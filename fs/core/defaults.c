@@ -9,48 +9,54 @@
 
 #define TEXT_NAME "layout"
 
-struct rule {
-    char *match;
-    struct choice choice;
+/* What was typed, and what it means for now. */
+struct wish {
+    char *match; /* of a rule; NULL: the mount's */
+    char *text;
+    struct choice choice; /* lock */
 };
 
 struct defaults {
-    struct choice mount;
+    pthread_mutex_t lock;
     uint32_t n_rules;
-    struct rule rule[];
+    struct wish wish[]; /* the rules, then the mount's */
 };
 
 /* -- the mount's -- */
 
-static int add(struct fs *fs, const char *what, const char *text, struct choice *ret_choice, struct volume_error *error)
+static int plan(struct fs *fs, const struct wish *wish, struct choice *ret_choice, struct volume_error *error)
 {
+    const char *what = wish->match != NULL ? "layout of a rule" : "default layout";
     struct layout_error why;
-    int r = layouts_add(fs->layouts, text, &ret_choice->layout, &ret_choice->rotates, &why);
+    int r = layouts_add(fs->layouts, wish->text, &ret_choice->layout, &ret_choice->rotates, &why);
 
     if (r == -EINVAL || r == -ERANGE || r == -E2BIG || r == -EOVERFLOW || r == -ENODEV)
-        return volume_fail(error, r, "%s '%s', column %zu: %s", what, text, why.column, why.why);
-    return r < 0 ? volume_fail(error, r, "cannot store the %s '%s': %s", what, text, strerror(-r)) : 0;
+        return volume_fail(error, r, "%s '%s', column %zu: %s", what, wish->text, why.column, why.why);
+    return r < 0 ? volume_fail(error, r, "cannot store the %s '%s': %s", what, wish->text, strerror(-r)) : 0;
 }
 
-static int add_rule(struct fs *fs, const struct layout_rule *from, struct rule *ret_rule, struct volume_error *error)
+static int add(struct fs *fs, const char *match, const char *text, struct wish *ret_wish, struct volume_error *error)
 {
-    ret_rule->match = strdup(from->match);
-    if (ret_rule->match == NULL)
+    ret_wish->match = match != NULL ? strdup(match) : NULL;
+    ret_wish->text = strdup(text);
+    if ((match != NULL && ret_wish->match == NULL) || ret_wish->text == NULL)
         return volume_fail(error, -ENOMEM, "out of memory");
-    return add(fs, "layout of a rule", from->layout, &ret_rule->choice, error);
+    return plan(fs, ret_wish, &ret_wish->choice, error);
 }
 
 int defaults_new(struct fs *fs, const struct fs_options *options, struct defaults **ret_defaults,
                  struct volume_error *ret_error)
 {
-    struct defaults *defaults = calloc(1, sizeof *defaults + options->n_rules * sizeof defaults->rule[0]);
+    struct defaults *defaults = calloc(1, sizeof *defaults + (options->n_rules + 1) * sizeof defaults->wish[0]);
     int r;
 
     if (defaults == NULL)
         return volume_fail(ret_error, -ENOMEM, "out of memory");
-    r = add(fs, "default layout", options->layout, &defaults->mount, ret_error);
-    for (; r == 0 && defaults->n_rules < options->n_rules; defaults->n_rules++)
-        r = add_rule(fs, &options->rule[defaults->n_rules], &defaults->rule[defaults->n_rules], ret_error);
+    pthread_mutex_init(&defaults->lock, NULL);
+    defaults->n_rules = options->n_rules;
+    r = add(fs, NULL, options->layout, &defaults->wish[options->n_rules], ret_error);
+    for (uint32_t i = 0; r == 0 && i < options->n_rules; i++)
+        r = add(fs, options->rule[i].match, options->rule[i].layout, &defaults->wish[i], ret_error);
     if (r < 0) {
         defaults_free(fs, defaults);
         return r;
@@ -63,20 +69,27 @@ void defaults_free(struct fs *fs, struct defaults *defaults)
 {
     if (defaults == NULL)
         return;
-    layouts_put(fs->layouts, defaults->mount.layout);
-    for (uint32_t i = 0; i < defaults->n_rules; i++) {
-        layouts_put(fs->layouts, defaults->rule[i].choice.layout);
-        free(defaults->rule[i].match);
+    for (uint32_t i = 0; i <= defaults->n_rules; i++) {
+        layouts_put(fs->layouts, defaults->wish[i].choice.layout);
+        free(defaults->wish[i].match);
+        free(defaults->wish[i].text);
     }
+    pthread_mutex_destroy(&defaults->lock);
     free(defaults);
 }
 
-static const struct choice *choose_by_name(const struct defaults *defaults, const char *name)
+static struct choice choose_by_name(struct fs *fs, struct defaults *defaults, const char *name)
 {
-    for (uint32_t i = 0; name != NULL && i < defaults->n_rules; i++)
-        if (fnmatch(defaults->rule[i].match, name, 0) == 0)
-            return &defaults->rule[i].choice;
-    return &defaults->mount;
+    struct choice choice;
+    uint32_t i = 0;
+
+    while (i < defaults->n_rules && (name == NULL || fnmatch(defaults->wish[i].match, name, 0) != 0))
+        i++;
+    pthread_mutex_lock(&defaults->lock);
+    choice = defaults->wish[i].choice;
+    (void) layouts_ref(fs->layouts, choice.layout);
+    pthread_mutex_unlock(&defaults->lock);
+    return choice;
 }
 
 /* -- directories' own -- */
@@ -146,8 +159,7 @@ int defaults_choose(struct fs *fs, struct inode *dir, const char *name, struct c
         inode_unref(fs->inodes, r < 0 ? NULL : origin);
         return r;
     }
-    *ret_choice = *choose_by_name(fs->defaults, name);
-    (void) layouts_ref(fs->layouts, ret_choice->layout);
+    *ret_choice = choose_by_name(fs, fs->defaults, name);
     return 0;
 }
 
@@ -197,4 +209,44 @@ int defaults_remove(struct fs *fs, struct inode *dir)
         inode_know_own(fs->inodes, dir, &none);
     pthread_mutex_unlock(&dir->lock);
     return r;
+}
+
+/* -- other disks -- */
+
+/* Who is finding out holds the lock, and finds what was so before. */
+static void forget_own(void *arg, struct inode *inode)
+{
+    struct fs *fs = arg;
+
+    if (inode->fmt != S_IFDIR)
+        return;
+    pthread_mutex_lock(&inode->lock);
+    inode_forget_own(fs->inodes, inode);
+    pthread_mutex_unlock(&inode->lock);
+}
+
+int defaults_refresh(struct fs *fs, struct volume_error *ret_error)
+{
+    struct defaults *defaults = fs->defaults;
+    int first = 0;
+
+    for (uint32_t i = 0; i <= defaults->n_rules; i++) {
+        struct volume_error error;
+        struct choice fresh, old;
+        int r = plan(fs, &defaults->wish[i], &fresh, &error);
+
+        if (r < 0) {
+            if (first == 0)
+                *ret_error = error;
+            first = MIN(first, r);
+            continue;
+        }
+        pthread_mutex_lock(&defaults->lock);
+        old = defaults->wish[i].choice;
+        defaults->wish[i].choice = fresh;
+        pthread_mutex_unlock(&defaults->lock);
+        layouts_put(fs->layouts, old.layout);
+    }
+    inodes_visit(fs->inodes, forget_own, fs);
+    return first;
 }

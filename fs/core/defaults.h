@@ -25,6 +25,9 @@ int defaults_new(struct fs *fs, const struct fs_options *options, struct default
                  struct volume_error *ret_error);
 void defaults_free(struct fs *fs, struct defaults *defaults);
 
+/* Other disks take new bytes now: what was typed may mean something else. -ENODEV a default or a rule means none. */
+int defaults_refresh(struct fs *fs, struct volume_error *ret_error);
+
 /* What one called name in this directory is laid out by, with a reference to the layout. */
 int defaults_choose(struct fs *fs, struct inode *dir, const char *name, struct choice *ret_choice);
 

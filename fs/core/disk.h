@@ -80,17 +80,25 @@ extern const struct disk_ops disk_local_ops;
 
 #define DISK_UUID_SIZE 16
 
+enum disk_standing {
+    DISK_IN,
+    DISK_LEAVING, /* nothing new goes there */
+    DISK_GONE,    /* not one of the volume any more; its place stays empty */
+};
+
 struct disk {
     const struct disk_ops *ops;
     void *ctx;
     struct watch *watch; /* NULL: nobody looks */
     char *path;          /* as given */
+    char *pool;          /* empty: none */
     uint32_t index;
     uint8_t uuid[DISK_UUID_SIZE];
-    int root;      /* .fallsfs; -1: the disk is absent */
-    int lock;      /* open while the volume is in use */
-    dev_t dev;     /* the file system it lies on; several disks may share one */
-    bool nameless; /* knows files without a name: made so, or removed while open. NFS does not */
+    atomic_int standing; /* enum disk_standing */
+    atomic_int root;     /* .fallsfs; -1: the disk is absent */
+    int lock;            /* open while the volume is in use */
+    dev_t dev;           /* the file system it lies on; several disks may share one */
+    bool nameless;       /* knows files without a name: made so, or removed while open. NFS does not */
 };
 
 /* Every call to a disk. Without asking it: -ETIMEDOUT when it is stalled and enough are waiting, -EIO when it is dead.
@@ -113,6 +121,13 @@ static inline void disk_close(const struct disk *disk, int *fd)
     if (*fd >= 0)
         (void) disk->ops->close(disk->ctx, *fd);
     *fd = -1;
+}
+
+static inline void disk_close_root(struct disk *disk)
+{
+    int root = atomic_exchange(&disk->root, -1);
+
+    disk_close(disk, &root);
 }
 
 #endif

@@ -425,16 +425,26 @@ bool inode_is_gone(struct inodes *inodes, struct inode *inode)
 
 /* -- layouts of what is below -- */
 
-void inode_know_own(struct inodes *inodes, struct inode *dir, const struct choice *own)
+static void set_own(struct inodes *inodes, struct inode *dir, const struct choice *own, bool is_known)
 {
     struct file_layout *before;
 
     pthread_mutex_lock(&inodes->lock);
     before = dir->own.layout;
     dir->own = *own;
-    dir->knows_own = true;
+    dir->knows_own = is_known;
     unlock(inodes);
     layouts_put(inodes->layouts, before);
+}
+
+void inode_know_own(struct inodes *inodes, struct inode *dir, const struct choice *own)
+{
+    set_own(inodes, dir, own, true);
+}
+
+void inode_forget_own(struct inodes *inodes, struct inode *dir)
+{
+    set_own(inodes, dir, &(struct choice){ 0 }, false);
 }
 
 void inode_is_new_dir(struct inodes *inodes, struct inode *dir)

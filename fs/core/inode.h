@@ -118,6 +118,7 @@ bool inode_is_gone(struct inodes *inodes, struct inode *inode);
 
 /* What a directory has of its own; takes the reference to the layout. */
 void inode_know_own(struct inodes *inodes, struct inode *dir, const struct choice *own);
+void inode_forget_own(struct inodes *inodes, struct inode *dir);
 
 /* A directory that has just been made has none, unless somebody has given it one already. */
 void inode_is_new_dir(struct inodes *inodes, struct inode *dir);

@@ -220,7 +220,7 @@ static void let_go(struct jobs *jobs, struct task *task)
 static void note_fills(struct jobs *jobs, struct task *task, const struct file_layout *layout, uint16_t rotate)
 {
     const struct volume *volume = jobs->fs->volume;
-    bool *fills = calloc(volume->n_disks, sizeof *fills);
+    bool *fills = calloc(STAMP_MAX_DISKS, sizeof *fills);
 
     for (uint32_t slot = 0; fills != NULL && slot < file_layout_slots(layout); slot++)
         fills[file_layout_disk(layout, volume->home, rotate, slot)] = true;
@@ -236,10 +236,23 @@ static void look_at_record(struct task *task)
     pthread_mutex_unlock(&task->file->meta);
 }
 
+static bool has_room(struct jobs *jobs, const struct task *task, const struct laying *to)
+{
+    uint64_t bytes = MIN(task->record.size, file_blocks(task->file) * 512);
+    struct record record;
+    struct file_layout *layout = file_look(jobs->fs, task->file, &record);
+    const struct laying from = { layout, record.rotate };
+    bool has = space_has_room(jobs->fs, &from, to, bytes);
+
+    layouts_put(jobs->fs->layouts, layout);
+    return has;
+}
+
 int jobs_add(struct jobs *jobs, struct inode *inode, const struct file_layout *layout, bool rotates, uint64_t limit,
              uint64_t *ret_number)
 {
     struct task *task;
+    struct laying to;
     int r;
 
     inode_ref(jobs->fs->inodes, inode);
@@ -250,7 +263,8 @@ int jobs_add(struct jobs *jobs, struct inode *inode, const struct file_layout *l
     if (r == 0) {
         look_at_record(task);
         migration_init(&task->migration, jobs->fs, task->file);
-        if (space_has_room(jobs->fs, layout, MIN(task->record.size, file_blocks(task->file) * 512)))
+        to = (struct laying){ layout, file_layout_rotate(layout, rotates, task->record.id) };
+        if (has_room(jobs, task, &to))
             r = migration_begin(&task->migration, layout, rotates);
         else
             r = -ENOSPC;
@@ -260,7 +274,7 @@ int jobs_add(struct jobs *jobs, struct inode *inode, const struct file_layout *l
         return r;
     }
     look_at_record(task);
-    note_fills(jobs, task, layout, file_layout_rotate(layout, rotates, task->record.id));
+    note_fills(jobs, task, layout, to.rotate);
     *ret_number = task->view.number;
     task->view.total = task->record.size;
     let_go(jobs, task);
@@ -712,7 +726,7 @@ bool jobs_next(struct jobs *jobs, uint64_t after, struct job_view *ret_view, str
 /* Which disks have hardly any room; NULL: none, or nobody knows. */
 static bool *find_full(const struct fs *fs)
 {
-    cleanup(freep) bool *full = calloc(fs->volume->n_disks, sizeof *full);
+    cleanup(freep) bool *full = calloc(STAMP_MAX_DISKS, sizeof *full);
     bool any = false;
 
     for (uint32_t i = 0; full != NULL && i < fs->volume->n_disks; i++) {

@@ -2,7 +2,9 @@
 #include "fs/core/layouts.h"
 
 #include "fs/core/file_text.h"
+#include "fs/core/walk.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -233,8 +235,8 @@ int layouts_get(struct layouts *layouts, const uint8_t hash[HASH_SIZE], struct f
 
 static bool is_meant(const struct volume *volume, const struct layout *layout, uint32_t disk)
 {
-    return disk < volume->n_disks &&
-           (layout->disks != DISKS_POOL || strcmp(volume->stamp.disk[disk].pool, layout->pool) == 0);
+    return volume_takes(volume, disk) &&
+           (layout->disks != DISKS_POOL || strcmp(volume->disk[disk].pool, layout->pool) == 0);
 }
 
 /* The disks of a layout that names none, all, or a pool: d0,d2-d5. */
@@ -258,6 +260,34 @@ static int print_disks(FILE *out, const struct volume *volume, const struct layo
     return *before == ',' ? 0 : -ENODEV;
 }
 
+/* A disk that is to leave, or has left: not one that never was. */
+static bool is_no_more(const struct volume *volume, uint32_t disk)
+{
+    return disk < volume->n_disks && !volume_takes(volume, disk);
+}
+
+/* The disks of a list without those that are no more; -ENODEV when no other is left. */
+static int print_rest(FILE *out, const struct volume *volume, const struct layout *layout)
+{
+    const char *before = " on d";
+
+    for (uint32_t i = 0; i < layout->n_disks; i++) {
+        if (is_no_more(volume, layout->disk[i]))
+            continue;
+        fprintf(out, "%s%" PRIu32, before, layout->disk[i]);
+        before = ",d";
+    }
+    return *before == ',' ? 0 : -ENODEV;
+}
+
+static bool lists_no_more(const struct volume *volume, const struct layout *layout)
+{
+    for (uint32_t i = 0; layout->disks == DISKS_LIST && i < layout->n_disks; i++)
+        if (is_no_more(volume, layout->disk[i]))
+            return true;
+    return false;
+}
+
 static int make_explicit(const struct volume *volume, const struct layout *layout, char **ret_text, size_t *ret_len)
 {
     cleanup(freep) char *text = NULL, *bare = layout_without_disks(layout);
@@ -266,13 +296,13 @@ static int make_explicit(const struct volume *volume, const struct layout *layou
 
     if (out == NULL)
         return -ENOMEM;
-    if (layout->disks == DISKS_LIST) {
+    if (layout->disks == DISKS_LIST && !lists_no_more(volume, layout)) {
         fputs(layout->text, out);
     } else {
         fputs(bare, out);
         if (strchr(bare, '#') != NULL)
             fputc('\n', out); /* what follows is not part of the comment */
-        r = print_disks(out, volume, layout);
+        r = layout->disks == DISKS_LIST ? print_rest(out, volume, layout) : print_disks(out, volume, layout);
     }
     if (fclose(out) != 0)
         r = -ENOMEM;
@@ -281,18 +311,33 @@ static int make_explicit(const struct volume *volume, const struct layout *layou
     return r;
 }
 
+/* The first disk that an element is bound to and that takes nothing new; UINT32_MAX: none. */
+static uint32_t find_fixed_no_more(const struct volume *volume, const struct file_layout *layout)
+{
+    const uint32_t *fixed = layout->layout->element_disk;
+
+    for (uint32_t i = 0; fixed != NULL && i < layout->pattern->n_elements; i++)
+        if (fixed[i] != LAYOUT_ANY_DISK && is_no_more(volume, fixed[i]))
+            return fixed[i];
+    return UINT32_MAX;
+}
+
 int layouts_plan(struct layouts *layouts, const char *text, struct file_layout **ret_layout, bool *ret_rotates,
                  struct layout_error *ret_error)
 {
     cleanup(layout_freep) struct layout *typed = NULL;
     cleanup(freep) char *full = NULL;
+    uint32_t no_more;
     size_t len;
     int r = layout_parse(text, strlen(text), 0, &typed, ret_error);
 
     if (r < 0)
         return r;
     *ret_error = (struct layout_error){ .column = typed->on_at + 1 };
-    if (typed->disks == DISKS_POOL)
+    if (lists_no_more(layouts->volume, typed))
+        snprintf(ret_error->why, sizeof ret_error->why,
+                 "all disks it names leave the volume, or have left it: name others");
+    else if (typed->disks == DISKS_POOL)
         snprintf(ret_error->why, sizeof ret_error->why,
                  "no disk of the volume is in a pool '%s': they are put into one when a volume is formatted",
                  typed->pool);
@@ -302,6 +347,12 @@ int layouts_plan(struct layouts *layouts, const char *text, struct file_layout *
     r = make_explicit(layouts->volume, typed, &full, &len);
     if (r == 0)
         r = build(layouts, full, len, ret_layout, ret_error);
+    if (r == 0 && (no_more = find_fixed_no_more(layouts->volume, *ret_layout)) != UINT32_MAX) {
+        file_layout_free(*ret_layout);
+        snprintf(ret_error->why, sizeof ret_error->why,
+                 "an element is for d%" PRIu32 ", which leaves the volume or has left", no_more);
+        r = -ENODEV;
+    }
     if (r == 0)
         *ret_rotates = typed->disks != DISKS_LIST || (*ret_layout)->pattern->n_elements < (*ret_layout)->n_list;
     return r;
@@ -369,6 +420,40 @@ int layouts_add(struct layouts *layouts, const char *text, struct file_layout **
     int r = layouts_plan(layouts, text, &planned, ret_rotates, ret_error);
 
     return r < 0 ? r : layouts_keep(layouts, planned, ret_layout);
+}
+
+static void spread_text(const struct disk *home, const struct disk *disk, const char *path)
+{
+    cleanup(freep) char *text = NULL, *old = NULL;
+    size_t len, old_len;
+
+    if (file_text_read(home, path, MAX_TEXT, &text, &len) == 0 &&
+        file_text_read(disk, path, MAX_TEXT, &old, &old_len) == -ENOENT)
+        (void) file_text_replace(disk, path, text, len);
+}
+
+void layouts_spread(struct layouts *layouts, const struct disk *disk)
+{
+    const struct disk *home = volume_home(layouts->volume);
+    cleanup(walk_freep) struct walk *walk = NULL;
+    struct walk_entry entry;
+    int dir = disk_call(home, open, home->root, "layout", O_RDONLY | O_DIRECTORY, 0);
+
+    if (dir < 0)
+        return;
+    pthread_mutex_lock(&layouts->lock); /* who writes a new one writes it there, too */
+    if (walk_new(home, dir, &walk) == 0)
+        while (walk_next(walk, &entry) > 0) {
+            char path[LAYOUT_PATH];
+
+            walk_skip(walk);
+            if (S_ISREG(entry.st.st_mode) && strlen(entry.name) == 2 * HASH_SIZE) {
+                snprintf(path, sizeof path, "layout/%s", entry.name);
+                spread_text(home, disk, path);
+            }
+        }
+    pthread_mutex_unlock(&layouts->lock);
+    disk_close(home, &dir);
 }
 
 /* Disks named before elements are in the canonical form, too. */

@@ -56,6 +56,9 @@ int layouts_keep_if_there(struct layouts *layouts, struct file_layout *planned, 
 void file_layout_free(struct file_layout *layout);
 void file_layout_freep(struct file_layout **layout);
 
+/* A disk that has joined gets the texts of all layouts, as far as it takes them: others have them, too. */
+void layouts_spread(struct layouts *layouts, const struct disk *disk);
+
 /* Whether they put the same bytes on the same disks, however they are written. */
 bool file_layout_equals(const struct file_layout *a, const struct file_layout *b);
 

@@ -13,13 +13,12 @@ struct pool {
     struct statvfs st;
 };
 
-static struct pool *pool_of(struct pool pool[], uint32_t *n, dev_t dev)
+static struct pool *pool_of(struct pool pool[], uint32_t n, dev_t dev)
 {
-    for (uint32_t i = 0; i < *n; i++)
+    for (uint32_t i = 0; i < n; i++)
         if (pool[i].dev == dev)
             return &pool[i];
-    pool[*n] = (struct pool){ .dev = dev };
-    return &pool[(*n)++];
+    return NULL;
 }
 
 /* Where disks are watched, what they last said counts: they were asked by threads that may wait. */
@@ -30,41 +29,41 @@ static int ask(const struct disk *disk, struct statvfs *ret_statfs)
     return disk_call(disk, statfs, disk->root, ret_statfs);
 }
 
-static int find_pools(const struct volume *volume, struct pool pool[], uint32_t *ret_n)
+/* Of the first n_disks disks, in so many pools at most. One that is to leave has no room for anything. */
+static int find_pools(const struct volume *volume, uint32_t n_disks, struct pool pool[], uint32_t *ret_n)
 {
     *ret_n = 0;
-    for (uint32_t i = 0; i < volume->n_disks; i++) {
+    for (uint32_t i = 0; i < n_disks; i++) {
         const struct disk *disk = &volume->disk[i];
-        uint32_t before = *ret_n;
-        struct pool *here;
+        int r;
 
-        if (!disk_is_present(disk))
+        if (!disk_is_present(disk) || !volume_takes(volume, i) || pool_of(pool, *ret_n, disk->dev) != NULL)
             continue;
-        here = pool_of(pool, ret_n, disk->dev);
-        if (*ret_n > before) {
-            int r = ask(disk, &here->st);
-
-            if (r < 0)
-                return r;
-        }
+        pool[*ret_n] = (struct pool){ .dev = disk->dev };
+        r = ask(disk, &pool[*ret_n].st);
+        if (r < 0)
+            return r;
+        ++*ret_n;
     }
     return 0;
 }
 
-static void add_shares(const struct volume *volume, const struct file_layout *layout, struct pool pool[], uint32_t *n)
+/* What stays where it is, when from is not NULL, needs no room. */
+static void add_shares(const struct volume *volume, const struct laying *from, const struct laying *to,
+                       struct pool pool[], uint32_t n)
 {
-    const struct pattern *pattern = layout->pattern;
-    uint32_t n_elements = pattern->n_elements;
+    const struct pattern *pattern = to->layout->pattern;
 
-    for (uint32_t i = 0; i < n_elements; i++) {
-        /* Files start on all disks of the list in turn: on average each gets the same. */
+    for (uint32_t i = 0; i < pattern->n_elements; i++) {
         double bytes = (double) pattern->element[i].once->size / (double) pattern->size;
-        const struct disk *disk = &volume->disk[file_layout_disk(layout, volume->home, 0, i)];
+        const struct disk *disk = &volume->disk[file_layout_disk(to->layout, volume->home, to->rotate, i)];
         struct pool *here;
 
-        if (!disk_is_present(disk))
+        if (!disk_is_present(disk) || (from != NULL && laying_same(from, to, volume->home, i) != UINT32_MAX))
             continue;
         here = pool_of(pool, n, disk->dev);
+        if (here == NULL)
+            continue;
         if (here->share == 0)
             here->disk = disk->index;
         here->share += bytes;
@@ -74,18 +73,19 @@ static void add_shares(const struct volume *volume, const struct file_layout *la
 int space_of_layout(const struct volume *volume, const struct file_layout *layout, struct statvfs *ret_statfs,
                     uint32_t *ret_limit)
 {
-    cleanup(freep) struct pool *pool = calloc(volume->n_disks, sizeof *pool);
+    const struct laying laying = { .layout = layout }; /* files start on all disks of the list in turn: on average so */
+    uint32_t n_disks = volume->n_disks, n, limit = UINT32_MAX;
+    cleanup(freep) struct pool *pool = calloc(n_disks, sizeof *pool);
     const struct disk *home = &volume->disk[volume->home];
-    uint32_t n, limit = UINT32_MAX;
     double avail = -1;
     struct statvfs st;
-    int r = pool == NULL ? -ENOMEM : find_pools(volume, pool, &n);
+    int r = pool == NULL ? -ENOMEM : find_pools(volume, n_disks, pool, &n);
 
     if (r == 0)
         r = ask(home, &st);
     if (r < 0)
         return r;
-    add_shares(volume, layout, pool, &n);
+    add_shares(volume, NULL, &laying, pool, n);
     *ret_statfs = (struct statvfs){ .f_bsize = UNIT,
                                     .f_frsize = UNIT,
                                     .f_files = st.f_files,
@@ -226,10 +226,24 @@ int space_statfs(struct fs *fs, struct inode *inode, struct statvfs *ret_statfs)
     return r;
 }
 
-bool space_has_room(struct fs *fs, const struct file_layout *layout, uint64_t bytes)
+bool space_has_room(struct fs *fs, const struct laying *from, const struct laying *to, uint64_t bytes)
+{
+    uint32_t n_disks = fs->volume->n_disks, n;
+    cleanup(freep) struct pool *pool = calloc(n_disks, sizeof *pool);
+
+    ask_all(fs);
+    if (pool == NULL || find_pools(fs->volume, n_disks, pool, &n) < 0)
+        return true;
+    add_shares(fs->volume, from, to, pool, n);
+    for (uint32_t i = 0; i < n; i++)
+        if ((double) bytes * pool[i].share > (double) pool[i].st.f_bavail * (double) pool[i].st.f_frsize)
+            return false;
+    return true;
+}
+
+uint64_t space_left(const struct disk *disk)
 {
     struct statvfs st;
 
-    ask_all(fs);
-    return space_of_layout(fs->volume, layout, &st, NULL) < 0 || bytes / UNIT <= st.f_bavail;
+    return ask(disk, &st) < 0 ? 0 : (uint64_t) st.f_bavail * st.f_frsize;
 }

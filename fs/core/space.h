@@ -15,8 +15,12 @@ int space_statfs(struct fs *fs, struct inode *inode, struct statvfs *ret_statfs)
 int space_of_layout(const struct volume *volume, const struct file_layout *layout, struct statvfs *ret_statfs,
                     uint32_t *ret_limit);
 
-/* Whether the disks have room for so many bytes more in this layout, as far as they tell. */
-bool space_has_room(struct fs *fs, const struct file_layout *layout, uint64_t bytes);
+/* Whether the disks have room for what a file of so many bytes does not have in its place already, as far as they tell.
+ */
+bool space_has_room(struct fs *fs, const struct laying *from, const struct laying *to, uint64_t bytes);
+
+/* Bytes that a disk has free for us, as far as it tells. */
+uint64_t space_left(const struct disk *disk);
 
 /* Asks all disks, to have an answer when one has none. */
 void space_note(struct fs *fs);

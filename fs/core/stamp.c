@@ -24,7 +24,45 @@ void stamp_done(struct stamp *stamp)
     stamp->n_disks = 0;
 }
 
+int stamp_copy(const struct stamp *stamp, struct stamp *ret_stamp)
+{
+    struct stamp copy = *stamp;
+
+    copy.disk = calloc(stamp->n_disks + 1, sizeof *copy.disk);
+    if (copy.disk == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < copy.n_disks; i++) {
+        copy.disk[i] = stamp->disk[i];
+        copy.disk[i].path = NULL;
+    }
+    for (uint32_t i = 0; i < copy.n_disks; i++)
+        if ((copy.disk[i].path = strdup(stamp->disk[i].path)) == NULL) {
+            stamp_done(&copy);
+            return -ENOMEM;
+        }
+    *ret_stamp = copy;
+    return 0;
+}
+
+uint32_t stamp_n_members(const struct stamp *stamp)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < stamp->n_disks; i++)
+        n += stamp->disk[i].standing != DISK_GONE;
+    return n;
+}
+
+bool stamp_is_pool(const char *name)
+{
+    static const char may[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+
+    return *name != 0 && name[strspn(name, may)] == 0 && strlen(name) < STAMP_MAX_POOL;
+}
+
 /* -- text -- */
+
+static const char *const standing_name[] = { [DISK_LEAVING] = "leaving", [DISK_GONE] = "gone" };
 
 static void print_id(FILE *out, const char *key, const uint8_t id[DISK_UUID_SIZE])
 {
@@ -61,6 +99,8 @@ static void print_body(FILE *out, const struct stamp *stamp)
     fprintf(out,
             "epoch = \"%" PRIu64 "\";\nnext = \"%" PRIu64 "\";\nclean = \"%" PRIu64 "\";\nunclean = \"%" PRIu64 "\";\n",
             stamp->epoch, stamp->next, stamp->clean, stamp->unclean);
+    if (stamp->changes > 0)
+        fprintf(out, "changes = \"%" PRIu64 "\";\n", stamp->changes);
     fputs("disks = (\n", out);
     for (uint32_t i = 0; i < stamp->n_disks; i++) {
         fputs("    { ", out);
@@ -69,6 +109,8 @@ static void print_body(FILE *out, const struct stamp *stamp)
         print_string(out, "path", stamp->disk[i].path);
         fputc(' ', out);
         print_string(out, "pool", stamp->disk[i].pool);
+        if (stamp->disk[i].standing != DISK_IN)
+            fprintf(out, " state = \"%s\";", standing_name[stamp->disk[i].standing]);
         fprintf(out, " }%s\n", i + 1 < stamp->n_disks ? "," : "");
     }
     fputs(");\n", out);
@@ -150,12 +192,27 @@ static bool look_up_id(const config_setting_t *in, const char *key, uint8_t ret[
            hex_parse(hex, DISK_UUID_SIZE, ret) == 0;
 }
 
+/* Most disks have none said. */
+static bool look_up_standing(const config_setting_t *in, enum disk_standing *ret)
+{
+    const char *name;
+
+    *ret = DISK_IN;
+    if (!config_setting_lookup_string(in, "state", &name))
+        return config_setting_get_member(in, "state") == NULL;
+    for (*ret = DISK_LEAVING; *ret < ARRAY_SIZE(standing_name); ++*ret)
+        if (strcmp(name, standing_name[*ret]) == 0)
+            return true;
+    return false;
+}
+
 static int read_disk(const config_setting_t *in, struct stamp_disk *disk)
 {
     const char *path, *pool;
 
     if (in == NULL || !look_up_id(in, "uuid", disk->uuid) || !config_setting_lookup_string(in, "path", &path) ||
-        !config_setting_lookup_string(in, "pool", &pool) || strlen(pool) >= sizeof disk->pool)
+        !config_setting_lookup_string(in, "pool", &pool) || strlen(pool) >= sizeof disk->pool ||
+        !look_up_standing(in, &disk->standing))
         return -EUCLEAN;
     snprintf(disk->pool, sizeof disk->pool, "%s", pool);
     disk->path = strdup(path);
@@ -186,11 +243,12 @@ static int read_settings(const config_setting_t *in, struct stamp *stamp)
         !look_up_small(in, "index", &stamp->index) || !look_up_small(in, "home", &stamp->home) ||
         !look_up_small(in, "fanout", &stamp->fanout) || !look_up_number(in, "epoch", &stamp->epoch) ||
         !look_up_number(in, "next", &stamp->next) || !look_up_number(in, "clean", &stamp->clean) ||
-        !look_up_number(in, "unclean", &stamp->unclean))
+        !look_up_number(in, "unclean", &stamp->unclean) ||
+        (config_setting_get_member(in, "changes") != NULL && !look_up_number(in, "changes", &stamp->changes)))
         return -EUCLEAN;
     r = read_disks(config_setting_get_member(in, "disks"), stamp);
-    if (r == 0 &&
-        (stamp->index >= stamp->n_disks || stamp->home >= stamp->n_disks || stamp->fanout < 1 || stamp->fanout > 256))
+    if (r == 0 && (stamp->index >= stamp->n_disks || stamp->home >= stamp->n_disks || stamp->fanout < 1 ||
+                   stamp->fanout > 256 || stamp->disk[stamp->home].standing != DISK_IN))
         r = -EUCLEAN;
     return r;
 }

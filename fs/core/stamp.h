@@ -7,6 +7,9 @@
  *     disks = ( { uuid = "..."; path = "/mnt/d0"; pool = ""; }, ... );
  *     checksum = "...";
  *
+ * A disk that joins is the last of the list. One that is to leave has state = "leaving" until nothing is on it, and
+ * state = "gone" for ever after: the places of the others in the list are what layouts name them by.
+ *
  * An epoch is one mount of the volume. Entering it goes over all disks twice, first next, then epoch, so that a disk
  * left behind by a crash in between is told from one that was not there. */
 #ifndef FALLSFS_FS_CORE_STAMP_H
@@ -25,6 +28,7 @@ struct stamp_disk {
     uint8_t uuid[DISK_UUID_SIZE];
     char *path; /* where it was when this was written */
     char pool[STAMP_MAX_POOL];
+    enum disk_standing standing;
 };
 
 struct stamp {
@@ -33,11 +37,27 @@ struct stamp {
     uint64_t epoch, next;
     uint64_t clean;   /* the last epoch that ended with everything synced */
     uint64_t unclean; /* the last one before this that did not; 0: none */
+    uint64_t changes; /* so many times disks joined, left, or began to: the list with the most of them counts */
     uint32_t n_disks;
     struct stamp_disk *disk;
 };
 
 void stamp_done(struct stamp *stamp);
+
+/* A stamp of its own, with room for one disk more. */
+int stamp_copy(const struct stamp *stamp, struct stamp *ret_stamp);
+
+/* Which of two disks of a volume knows more of it. */
+static inline bool stamp_is_newer(const struct stamp *a, const struct stamp *b)
+{
+    return a->epoch > b->epoch || (a->epoch == b->epoch && a->changes > b->changes);
+}
+
+/* A name that layouts can say. */
+bool stamp_is_pool(const char *name);
+
+/* Disks that have not left. */
+uint32_t stamp_n_members(const struct stamp *stamp);
 
 /* -EUCLEAN for text that stamp_print did not write. */
 int stamp_parse(const char *text, size_t len, struct stamp *ret_stamp);

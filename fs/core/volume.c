@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/core/volume.h"
+#include "fs/core/volume_parts.h"
 
 #include "fs/core/record.h"
 
@@ -49,7 +49,7 @@ static void found_done(struct found *found)
 {
     if (found->disk.ops != NULL) {
         disk_close(&found->disk, &found->disk.lock);
-        disk_close(&found->disk, &found->disk.root);
+        disk_close_root(&found->disk);
     }
     stamp_done(&found->stamp);
 }
@@ -91,7 +91,7 @@ static int open_root(const struct member *member, struct disk *disk, struct volu
     return 0;
 }
 
-static int take_lock(const char *path, struct disk *disk, enum volume_flags flags, struct volume_error *error)
+int member_lock(const char *path, struct disk *disk, enum volume_flags flags, struct volume_error *error)
 {
     struct stat st;
     int r;
@@ -130,7 +130,7 @@ static int look_at(const struct member *member, enum volume_flags flags, struct 
 
     found->path = member->path;
     if (r == 0)
-        r = take_lock(member->path, &found->disk, flags, error);
+        r = member_lock(member->path, &found->disk, flags, error);
     if (r < 0)
         return r;
     r = stamp_read(&found->disk, &found->stamp);
@@ -170,7 +170,7 @@ static int check_same_volume(const struct found *first, const struct found *othe
     if (memcmp(first->stamp.volume, other->stamp.volume, DISK_UUID_SIZE) != 0)
         return volume_fail(error, -ENODEV, "%s belongs to volume %s, %s to volume %s: name the disks of one volume",
                            first->path, hex_of(&a, first->stamp.volume), other->path, hex_of(&b, other->stamp.volume));
-    if (other->stamp.n_disks != first->stamp.n_disks)
+    if (other->stamp.n_disks != first->stamp.n_disks && other->stamp.changes == first->stamp.changes)
         return volume_fail(error, -ENODEV,
                            "%s and %s do not agree how many disks their volume has (%" PRIu32 " and %" PRIu32
                            "): one of them is an old copy",
@@ -178,29 +178,60 @@ static int check_same_volume(const struct found *first, const struct found *othe
     return 0;
 }
 
-static int check_places(const struct found found[], uint32_t n, enum volume_flags flags, struct volume_error *error)
+/* The list of disks that counts. A crash may have kept the last one from some of them. */
+static struct found *find_lead(struct found found[], uint32_t n)
 {
-    const struct stamp *stamp = &found[0].stamp;
+    struct found *lead = &found[0];
+
+    for (uint32_t i = 1; i < n; i++)
+        if (found[i].stamp.changes > lead->stamp.changes)
+            lead = &found[i];
+    return lead;
+}
+
+/* Somebody may have begun to take it into the volume, or have taken it out. */
+static int check_listed(const struct found *found, const struct stamp *stamp, struct volume_error *error)
+{
+    uint32_t index = found->disk.index;
+
+    if (index >= stamp->n_disks || memcmp(found->disk.uuid, stamp->disk[index].uuid, DISK_UUID_SIZE) != 0)
+        return volume_fail(error, -ENODEV,
+                           "%s was never taken into the volume to the end: leave it out, and add it again when the "
+                           "volume is mounted",
+                           found->path);
+    if (stamp->disk[index].standing == DISK_GONE)
+        return volume_fail(error, -ENODEV,
+                           "%s, once d%" PRIu32 ", has left the volume: leave it out; nothing there is needed",
+                           found->path, index);
+    return 0;
+}
+
+static int check_places(const struct found found[], uint32_t n, const struct stamp *stamp, enum volume_flags flags,
+                        struct volume_error *error)
+{
     cleanup(freep) const struct found **at = calloc(stamp->n_disks, sizeof(struct found *));
 
     if (at == NULL)
         return volume_fail(error, -ENOMEM, "out of memory");
     for (uint32_t i = 0; i < n; i++) {
         uint32_t index = found[i].disk.index;
+        int r = check_listed(&found[i], stamp, error);
 
+        if (r < 0)
+            return r;
         if (at[index] != NULL)
             return volume_fail(error, -ENODEV, "%s and %s are the same disk, or copies of it: name each disk once",
                                at[index]->path, found[i].path);
         at[index] = &found[i];
     }
     for (uint32_t i = 0; i < stamp->n_disks; i++) {
-        if (at[i] != NULL)
+        if (at[i] != NULL || stamp->disk[i].standing == DISK_GONE)
             continue;
         if ((flags & VOLUME_DEGRADED) == 0)
             return volume_fail(error, -ENODEV,
                                "disk d%" PRIu32 " of the volume is missing; it was %s when last seen. Name all %" PRIu32
                                " disks, or read what is there with fallsfs -o ro,degraded",
-                               i, stamp->disk[i].path, stamp->n_disks);
+                               i, stamp->disk[i].path, stamp_n_members(stamp));
         if (i == stamp->home)
             return volume_fail(error, -ENODEV,
                                "the home disk d%" PRIu32 " (%s when last seen) is missing, and with it all names: "
@@ -251,10 +282,11 @@ static int open_home_dirs(struct volume *volume, struct volume_error *error)
 
 static struct volume *volume_new(uint32_t n_disks)
 {
-    struct volume *volume = calloc(1, sizeof *volume + n_disks * sizeof volume->disk[0]);
+    struct volume *volume = calloc(1, sizeof *volume); /* most of it is never touched */
 
     if (volume == NULL)
         return NULL;
+    pthread_mutex_init(&volume->changing, NULL);
     volume->n_disks = n_disks;
     volume->ns = volume->tmp = volume->todo = -1;
     for (uint32_t i = 0; i < n_disks; i++)
@@ -275,18 +307,21 @@ void volume_free(struct volume *volume)
         struct disk *disk = &volume->disk[i];
 
         if (disk->ops != NULL) {
-            disk_close(disk, &disk->root);
+            disk_close_root(disk);
             disk_close(disk, &disk->lock); /* last: now somebody else may come */
         }
         free(disk->path);
+        free(disk->pool);
         watch_free(disk->watch);
     }
     stamp_done(&volume->stamp);
+    pthread_mutex_destroy(&volume->changing);
     free(volume);
 }
 
 int volume_watch(struct volume *volume, uint32_t patience)
 {
+    volume->patience = patience;
     for (uint32_t i = 0; i < volume->n_disks; i++) {
         int r = watch_new((uint64_t) patience * 1000, &volume->disk[i].watch);
 
@@ -350,15 +385,21 @@ static int adopt(struct volume *volume, struct found found[], uint32_t n, struct
 
         *disk = found[i].disk;
         found[i].disk.ops = NULL;
-        disk->path = strdup(found[i].path);
         free(*path);
         *path = strdup(found[i].path);
-        if (disk->path == NULL || *path == NULL)
+        if (*path == NULL)
             return volume_fail(error, -ENOMEM, "out of memory");
     }
-    for (uint32_t i = 0; i < volume->n_disks; i++)
-        if (volume->disk[i].path == NULL && (volume->disk[i].path = strdup(volume->stamp.disk[i].path)) == NULL)
+    for (uint32_t i = 0; i < volume->n_disks; i++) {
+        const struct stamp_disk *told = &volume->stamp.disk[i];
+        struct disk *disk = &volume->disk[i];
+
+        disk->standing = (int) told->standing;
+        disk->path = strdup(told->path);
+        disk->pool = strdup(told->pool);
+        if (disk->path == NULL || disk->pool == NULL)
             return volume_fail(error, -ENOMEM, "out of memory");
+    }
     return 0;
 }
 
@@ -367,12 +408,13 @@ static int assemble(struct found found[], uint32_t n, enum volume_flags flags, s
 {
     cleanup(volume_freep) struct volume *volume = NULL;
     uint64_t epoch = 0, clean = 0, unclean = 0;
+    struct found *lead = find_lead(found, n);
     int r = 0;
 
-    for (uint32_t i = 1; r == 0 && i < n; i++)
-        r = check_same_volume(&found[0], &found[i], error);
+    for (uint32_t i = 0; r == 0 && i < n; i++)
+        r = check_same_volume(lead, &found[i], error);
     if (r == 0)
-        r = check_places(found, n, flags, error);
+        r = check_places(found, n, &lead->stamp, flags, error);
     if (r == 0)
         r = check_epochs(found, n, &epoch, error);
     if (r < 0)
@@ -381,17 +423,17 @@ static int assemble(struct found found[], uint32_t n, enum volume_flags flags, s
         clean = MAX(clean, found[i].stamp.clean);
         unclean = MAX(unclean, found[i].stamp.unclean);
     }
-    volume = volume_new(found[0].stamp.n_disks);
+    volume = volume_new(lead->stamp.n_disks);
     if (volume == NULL)
         return volume_fail(error, -ENOMEM, "out of memory");
-    memcpy(volume->uuid, found[0].stamp.volume, DISK_UUID_SIZE);
-    volume->home = found[0].stamp.home;
-    volume->fanout = found[0].stamp.fanout;
+    memcpy(volume->uuid, lead->stamp.volume, DISK_UUID_SIZE);
+    volume->home = lead->stamp.home;
+    volume->fanout = lead->stamp.fanout;
     volume->flags = flags;
     volume->epoch = (flags & VOLUME_READ_ONLY) != 0 ? epoch : epoch + 1;
     volume->unclean = clean == epoch ? unclean : epoch;
-    volume->stamp = found[0].stamp;
-    found[0].stamp = (struct stamp){ 0 };
+    volume->stamp = lead->stamp;
+    lead->stamp = (struct stamp){ 0 };
     volume->stamp.epoch = epoch;
     volume->stamp.clean = clean;
     r = adopt(volume, found, n, error);
@@ -438,8 +480,13 @@ int volume_sync(struct volume *volume)
 
 int volume_end_epoch(struct volume *volume)
 {
+    int r;
+
     if ((volume->flags & VOLUME_READ_ONLY) != 0)
         return 0;
+    pthread_mutex_lock(&volume->changing);
     volume->stamp.clean = volume->epoch;
-    return stamp_all(volume);
+    r = stamp_all(volume);
+    pthread_mutex_unlock(&volume->changing);
+    return r;
 }

@@ -31,13 +31,16 @@ struct member {
 
 struct volume {
     uint8_t uuid[DISK_UUID_SIZE];
-    uint32_t n_disks, home, fanout;
+    atomic_uint_least32_t n_disks; /* grows when one joins, which is complete by then */
+    uint32_t home, fanout;
     uint64_t epoch;   /* of this mount */
     uint64_t unclean; /* the last epoch that did not end well: what was stored up to then is looked at again */
     enum volume_flags flags;
     int ns, tmp, todo; /* on the home disk */
-    struct stamp stamp;
-    struct disk disk[];
+    uint32_t patience; /* of who waits for disks, in seconds */
+    pthread_mutex_t changing;
+    struct stamp stamp;                /* changing */
+    struct disk disk[STAMP_MAX_DISKS]; /* of which nobody touches those behind n_disks */
 };
 
 /* What is wrong, why, what to do. */
@@ -55,6 +58,19 @@ int volume_format(const struct member member[], uint32_t n, uint32_t home, uint3
 /* Makes an empty directory the home disk of the volume that stamp, of another disk, is of: the old one is lost. It has
  * no names yet. */
 int volume_replace_home(const struct member *member, const struct stamp *stamp, struct volume_error *ret_error);
+
+/* Takes an empty directory into a volume in use, as its last disk; also one where that was begun before. -EEXIST a disk
+ * of this volume. */
+int volume_add_disk(struct volume *volume, const struct member *member, uint32_t *ret_index,
+                    struct volume_error *ret_error);
+
+/* A disk begins to leave, or stays after all. -EPERM the home disk, -ENODEV no such disk. */
+int volume_set_leaving(struct volume *volume, uint32_t index, bool leaves, struct volume_error *ret_error);
+
+/* One that was to leave has left: its .fallsfs goes, from member, the directory that it was. -EBUSY with *ret_left when
+ * so many subfiles are still there, or with 0 when the disk is being asked for something. */
+int volume_drop_disk(struct volume *volume, uint32_t index, const struct member *member, uint64_t *ret_left,
+                     struct volume_error *ret_error);
 
 /* Finds the disks' order, checks that all are there and none is foreign or stale, takes the locks, enters the next
  * epoch. -ENODEV not a disk, foreign, stale or missing; -EBUSY in use; -EUCLEAN a damaged stamp; others as they come.
@@ -74,6 +90,12 @@ int volume_sync(struct volume *volume);
 
 void volume_free(struct volume *volume);
 void volume_freep(struct volume **volume);
+
+/* Where new bytes may go. */
+static inline bool volume_takes(const struct volume *volume, uint32_t index)
+{
+    return index < volume->n_disks && volume->disk[index].standing == DISK_IN;
+}
 
 static inline struct disk *volume_home(struct volume *volume)
 {

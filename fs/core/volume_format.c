@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/core/random.h"
 #include "fs/core/record.h"
-#include "fs/core/volume.h"
+#include "fs/core/volume_parts.h"
 #include "fs/core/walk.h"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ static int check_entry(const struct member *member, const char *name, struct vol
                        member->path, name);
 }
 
-static int check_empty(const struct member *member, struct volume_error *error)
+int member_check_empty(const struct member *member, struct volume_error *error)
 {
     const struct disk disk = { .ops = member->ops, .ctx = member->ctx };
     cleanup(walk_freep) struct walk *walk = NULL;
@@ -90,8 +90,7 @@ static int make_home(const struct member *member, const struct disk *disk, struc
     return r < 0 ? r : disk_call(disk, remove_xattr, disk->root, "tmp", RECORD_XATTR);
 }
 
-/* The directory is made and left open: without a stamp it is no disk yet. */
-static int prepare(const struct member *member, struct disk *disk, bool is_home, uint32_t fanout,
+int member_prepare(const struct member *member, struct disk *disk, bool is_home, uint32_t fanout,
                    struct volume_error *error)
 {
     int r = disk_call(disk, mkdir, member->dir, STAMP_DIR, 0700);
@@ -115,8 +114,8 @@ static int prepare(const struct member *member, struct disk *disk, bool is_home,
     return r;
 }
 
-/* All that prepare and stamping make; what is not there does not matter. */
-static void undo(const struct member *member, struct disk *disk, uint32_t fanout)
+/* What is not there does not matter. */
+void member_undo(const struct member *member, struct disk *disk, uint32_t fanout)
 {
     static const char *const file[] = { STAMP_NAME, STAMP_NAME ".new", STAMP_SPARE, "lock" };
     static const char *const dir[] = { "ns", "tmp", "todo", "layout", "obj" };
@@ -184,7 +183,7 @@ static int check_members(const struct member member[], uint32_t n, struct volume
         for (uint32_t j = 0; j < i; j++)
             if (st[j].st_dev == st[i].st_dev && st[j].st_ino == st[i].st_ino)
                 return volume_fail(error, -EINVAL, "%s and %s are the same directory", member[j].path, member[i].path);
-        r = check_empty(&member[i], error);
+        r = member_check_empty(&member[i], error);
     }
     return r;
 }
@@ -210,13 +209,13 @@ int volume_format(const struct member member[], uint32_t n, uint32_t home, uint3
     for (uint32_t i = 0; i < n; i++)
         disk[i] = (struct disk){ .ops = member[i].ops, .ctx = member[i].ctx, .root = -1, .lock = -1, .index = i };
     for (uint32_t i = 0; r == 0 && i < n; i++)
-        r = prepare(&member[i], &disk[i], i == home, fanout, ret_error);
+        r = member_prepare(&member[i], &disk[i], i == home, fanout, ret_error);
     if (r == 0)
         r = write_stamps(member, disk, &stamp, ret_error);
     for (uint32_t i = 0; i < n; i++) {
         if (r < 0)
-            undo(&member[i], &disk[i], fanout);
-        disk_close(&disk[i], &disk[i].root);
+            member_undo(&member[i], &disk[i], fanout);
+        disk_close_root(&disk[i]);
     }
     free(disk);
     return r;
@@ -230,17 +229,17 @@ int volume_replace_home(const struct member *member, const struct stamp *stamp, 
 
     ret_error->why[0] = 0;
     own.index = stamp->home;
-    r = check_empty(member, ret_error);
+    r = member_check_empty(member, ret_error);
     if (r < 0)
         return r;
-    r = prepare(member, &disk, true, stamp->fanout, ret_error);
+    r = member_prepare(member, &disk, true, stamp->fanout, ret_error);
     if (r == 0) {
         r = stamp_write(&disk, &own);
         if (r < 0)
             volume_fail(ret_error, r, "cannot write %s/.fallsfs/volume: %s", member->path, strerror(-r));
     }
     if (r < 0)
-        undo(member, &disk, stamp->fanout);
-    disk_close(&disk, &disk.root);
+        member_undo(member, &disk, stamp->fanout);
+    disk_close_root(&disk);
     return r;
 }

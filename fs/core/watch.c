@@ -58,16 +58,24 @@ int watch_enter(struct watch *watch)
             return seat;
         }
     }
+    atomic_fetch_add(&watch->n_crowded, 1);
     return WATCH_CROWDED;
 }
 
 void watch_leave(struct watch *watch, int seat)
 {
+    if (seat == WATCH_CROWDED)
+        atomic_fetch_sub(&watch->n_crowded, 1);
     if (seat < 0)
         return;
     /* The next one here must not seem to have waited since this one came. */
     atomic_store(&watch->since[seat], UINT64_MAX);
     atomic_fetch_and(&watch->taken, ~(UINT64_C(1) << seat));
+}
+
+bool watch_is_idle(struct watch *watch)
+{
+    return atomic_load(&watch->taken) == 0 && atomic_load(&watch->n_crowded) == 0;
 }
 
 int watch_new(uint64_t patience, struct watch **ret_watch)

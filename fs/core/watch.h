@@ -24,6 +24,7 @@
 struct watch {
     atomic_uint_least64_t taken;              /* a bit for each seat */
     atomic_uint_least64_t since[WATCH_SEATS]; /* UINT64_MAX: until the one who has taken it says */
+    atomic_uint_least32_t n_crowded;          /* who found no seat and went on */
     uint64_t patience;                        /* ms that anybody waits; 0: for ever */
 
     pthread_mutex_t space_lock;
@@ -40,6 +41,9 @@ uint64_t watch_now(void);
 /* A seat until watch_leave, or one of the above. */
 int watch_enter(struct watch *watch);
 void watch_leave(struct watch *watch, int seat);
+
+/* Nobody is between watch_enter and watch_leave. */
+bool watch_is_idle(struct watch *watch);
 
 /* What watch_enter would tell who cannot wait: 0, -ETIMEDOUT when the disk is stalled, -EIO when it is dead. */
 int watch_refuses(struct watch *watch);

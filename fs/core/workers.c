@@ -2,6 +2,7 @@
 #include "fs/core/workers.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define MAX_IDLE 8 /* threads that stay when there is nothing to do */
 
@@ -10,7 +11,7 @@ struct batch {
 };
 
 struct workers {
-    uint32_t max_threads;
+    atomic_uint_least32_t max_threads;
     pthread_mutex_t lock;
     pthread_cond_t work, ended;
     struct job *first, **last; /* lock; batches before later jobs */
@@ -215,6 +216,14 @@ void workers_start(struct workers *workers)
     pthread_mutex_lock(&workers->lock);
     workers->started = true;
     call_for_help(workers, 0);
+    pthread_mutex_unlock(&workers->lock);
+}
+
+void workers_allow(struct workers *workers, uint32_t n_more)
+{
+    pthread_mutex_lock(&workers->lock);
+    if (workers->max_threads > 0)
+        workers->max_threads += n_more;
     pthread_mutex_unlock(&workers->lock);
 }
 

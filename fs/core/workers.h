@@ -22,6 +22,9 @@ struct workers;
 int workers_new(uint32_t max_threads, struct workers **ret_workers);
 void workers_start(struct workers *workers);
 
+/* So many threads more; where there are none there will be none. */
+void workers_allow(struct workers *workers, uint32_t n_more);
+
 /* Waits for all later jobs first. */
 void workers_free(struct workers *workers);
 

@@ -122,7 +122,7 @@ static int find_view(struct question *question, const char *path, const char *vi
         question->asked = strdup(view);
     if (question->asked == NULL)
         return attrs_refuse(why, -ENOMEM, "out of memory");
-    if (layout_parse(question->asked, strlen(question->asked), question->laid.n_disks, ret_layout, &error) < 0)
+    if (layout_parse(question->asked, strlen(question->asked), question->laid.n_takes, ret_layout, &error) < 0)
         return attrs_refuse(why, -EINVAL, "--view: column %zu: %s", error.column, error.why);
     return 0;
 }
@@ -184,7 +184,7 @@ static int count_staying(const struct question *question, uint64_t *ret_stay, ui
         for (uint32_t j = 0; r == 0 && j < then->n_elements; j++) {
             uint64_t size, runs;
 
-            if (laid_disk(&question->laid, i) != j % question->laid.n_disks)
+            if (laid_disk(&question->laid, i) != question->laid.takes[j % question->laid.n_takes])
                 continue;
             r = overlap_count(now->element[i].file, then->element[j].file, lo, period, &size, &runs);
             stay += r == 0 ? size : 0;
@@ -223,7 +223,7 @@ static int answer(struct question *question, const char *path, const struct requ
     r = access_count(laid->layout->pattern, laid->disk, laid->header_disk, question->wanted, &file_store_cost,
                      &question->now);
     if (r == 0)
-        r = advice_find(laid->array_text != NULL ? &laid->array : NULL, question->asked, laid->n_disks,
+        r = advice_find(laid->array_text != NULL ? &laid->array : NULL, question->asked, laid->n_takes,
                         question->wanted, &file_store_cost, &question->best);
     if (r < 0)
         return attrs_refuse(why, r, "this cannot be counted: %s",

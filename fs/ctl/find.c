@@ -86,7 +86,7 @@ static int how_well(const struct laid *laid, const char *path, const char *asked
 {
     cleanup(layout_freep) struct layout *asked = NULL;
     cleanup(match_freep) struct match *match = NULL;
-    int r = wanted_layout(path, laid->n_disks, asked_by, &asked);
+    int r = wanted_layout(path, laid->n_takes, asked_by, &asked);
 
     if (r == 0)
         r = match_new(laid->layout->pattern, asked->pattern, &match);

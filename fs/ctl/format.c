@@ -78,7 +78,7 @@ static enum ctl_status format(const struct request *request)
 
         disk.root = disk_call(&disk, open, member[0].dir, STAMP_DIR, 0, 0);
         r = stamp_read(&disk, &stamp);
-        disk_close(&disk, &disk.root);
+        disk_close_root(&disk);
     }
     for (uint32_t i = 0; member != NULL && i < request->n; i++)
         member_close(&member[i]);
@@ -111,14 +111,6 @@ static void find_pools(int argc, char **argv, const char *pool[])
         pool[i] = now;
 }
 
-/* A name that layouts can say. */
-static bool is_pool_name(const char *name)
-{
-    static const char may[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
-
-    return *name != 0 && name[strspn(name, may)] == 0 && strlen(name) < STAMP_MAX_POOL;
-}
-
 enum ctl_status ctl_format(int argc, char **argv)
 {
     cleanup(freep) const char **pool = calloc((size_t) argc + 1, sizeof(char *));
@@ -145,7 +137,7 @@ enum ctl_status ctl_format(int argc, char **argv)
     if (home >= request.n)
         return args_complain("format", "there is no such disk to be the home disk: they count from 0", NULL);
     for (uint32_t i = 0; i < request.n; i++)
-        if (pool[i] != NULL && !is_pool_name(pool[i]))
+        if (pool[i] != NULL && !stamp_is_pool(pool[i]))
             return args_complain("format", "a pool's name has letters, digits, '_', '-' and '.', 63 at most", pool[i]);
     request.home = (uint32_t) home;
     return format(&request);

@@ -14,12 +14,21 @@ void laid_done(struct laid *laid)
     free(laid->directory);
     layout_free(laid->layout);
     free(laid->disk);
+    free(laid->takes);
     free(laid->array_text);
 }
 
 uint32_t laid_disk(const struct laid *laid, uint32_t element)
 {
     return element == ELEMENT_HEADER ? laid->header_disk : laid->disk[element];
+}
+
+bool laid_takes(const struct laid *laid, uint32_t disk)
+{
+    for (uint32_t i = 0; i < laid->n_takes; i++)
+        if (laid->takes[i] == disk)
+            return true;
+    return false;
 }
 
 /* "d7" */
@@ -50,6 +59,17 @@ static int read_disks(struct laid *laid, const char *array, uint32_t n_list)
     return n > 0 ? 0 : -EINVAL;
 }
 
+static int read_takes(struct laid *laid)
+{
+    laid->takes = calloc(MAX(laid->n_disks, 1), sizeof laid->takes[0]);
+    if (laid->takes == NULL)
+        return -ENOMEM;
+    for (const char *value = json_first(json_find(laid->json, "takes")); value != NULL; value = json_next(value))
+        if (laid->n_takes == laid->n_disks || !read_disk(value, &laid->takes[laid->n_takes++]))
+            return -EINVAL;
+    return laid->n_takes > 0 ? 0 : -EINVAL;
+}
+
 static int read_json(struct laid *laid, const char *path)
 {
     const char *disks = json_find(laid->json, "disks");
@@ -70,7 +90,7 @@ static int read_json(struct laid *laid, const char *path)
     (void) read_disk(json_find(laid->json, "header_disk"), &laid->header_disk);
     for (const char *value = json_first(disks); value != NULL; value = json_next(value))
         n_list++;
-    if (n_list == 0)
+    if (n_list == 0 || read_takes(laid) < 0)
         return -EINVAL;
     r = layout_parse(laid->text, strlen(laid->text), n_list, &laid->layout, &error);
     if (r == 0)
@@ -131,7 +151,7 @@ bool laid_is(struct laid *laid, const char *text)
     struct layout_error error;
     bool names_disks;
 
-    if (layout_parse(text, strlen(text), laid->n_disks, &layout, &error) < 0)
+    if (layout_parse(text, strlen(text), laid->n_takes, &layout, &error) < 0)
         return false;
     names_disks = layout->disks == DISKS_LIST || layout->disks == DISKS_POOL;
     a = canonical_text(layout, names_disks);

@@ -13,8 +13,10 @@ struct laid {
     char *from;            /* file, directory, ancestor, mount */
     char *directory;       /* of directory and ancestor: which, from the top of the mount on */
     struct layout *layout; /* with its pattern */
-    uint32_t n_disks;      /* of the volume */
-    uint32_t *disk;        /* of each element; for directories: of a file that does not rotate */
+    uint32_t n_disks;      /* of the volume, with those that have left */
+    uint32_t n_takes;      /* of them, those that new bytes may go to */
+    uint32_t *takes;
+    uint32_t *disk; /* of each element; for directories: of a file that does not rotate */
     uint32_t header_disk;
     uint64_t size;
     char *array_text; /* NULL: nobody has said what the bytes mean */
@@ -26,6 +28,9 @@ void laid_done(struct laid *laid);
 
 /* Of an element, or the header. */
 uint32_t laid_disk(const struct laid *laid, uint32_t element);
+
+/* Whether new bytes may go to a disk. */
+bool laid_takes(const struct laid *laid, uint32_t disk);
 
 /* Whether it is laid out as this text says, however it is written; disks count where the text names some. What a pool
  * is only the volume knows: such a text is none. */

@@ -27,6 +27,7 @@ static const char help[] =
     "  where     on which disk single bytes and elements of arrays lie\n"
     "  explain   what reading a part of a file takes, and which layout would be best\n"
     "  migrate   gives files that have bytes another layout, while they are in use\n"
+    "  disk      add, drain, balance: disks join a mounted volume and leave it\n"
     "  jobs      how far that is; pause, resume, cancel, wait\n"
     "\n"
     "examples:\n"
@@ -40,10 +41,10 @@ static const struct {
     const char *name;
     enum ctl_status (*run)(int argc, char **argv);
 } verbs[] = {
-    { "bench", ctl_bench },     { "create", ctl_create }, { "explain", ctl_explain }, { "find", ctl_find },
-    { "where", ctl_where },     { "df", ctl_df },         { "extract", ctl_extract }, { "format", ctl_format },
-    { "groups", ctl_groups },   { "jobs", ctl_jobs },     { "layout", ctl_layout },   { "map", ctl_map },
-    { "migrate", ctl_migrate }, { "status", ctl_status },
+    { "bench", ctl_bench },   { "create", ctl_create },   { "disk", ctl_disk },     { "explain", ctl_explain },
+    { "find", ctl_find },     { "where", ctl_where },     { "df", ctl_df },         { "extract", ctl_extract },
+    { "format", ctl_format }, { "groups", ctl_groups },   { "jobs", ctl_jobs },     { "layout", ctl_layout },
+    { "map", ctl_map },       { "migrate", ctl_migrate }, { "status", ctl_status },
 };
 
 static enum ctl_status run(int argc, char **argv)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fallsctl migrate: other layouts for files that have bytes. */
 #include "fs/ctl/args.h"
+#include "fs/ctl/begun.h"
 #include "fs/ctl/job.h"
 #include "fs/ctl/json_read.h"
 #include "fs/ctl/moves.h"
@@ -9,7 +10,6 @@
 #include "fs/ctl/wish.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #define USUAL_RATE (UINT64_C(200) << 20) /* bytes a second, to say how long it may take */
 
@@ -45,9 +45,7 @@ struct request {
     uint64_t limit_bytes; /* 0: none */
     struct paths paths;
     struct moves moves; /* of all */
-    char **begun;       /* files that have a job now */
-    size_t n_begun;
-    uint64_t bytes;
+    struct begun begun;
 };
 
 /* -- one file -- */
@@ -119,77 +117,14 @@ static void tell(struct request *request, const char *path, const char *layout, 
     }
 }
 
-static int note_begun(struct request *request, const char *path, uint64_t bytes)
+static int begin(struct request *request, const char *path, const char *layout, char why[static ATTRS_WHY])
 {
-    char **more = realloc(request->begun, (request->n_begun + 1) * sizeof *more);
-
-    if (more == NULL)
-        return -ENOMEM;
-    request->begun = more;
-    more[request->n_begun] = strdup(path);
-    if (more[request->n_begun] == NULL)
-        return -ENOMEM;
-    request->n_begun++;
-    request->bytes += bytes;
-    return 0;
-}
-
-/* What the daemon tells of a file's last job; false: it never had one. */
-static bool read_job(const char *path, struct job_told *ret_job)
-{
-    cleanup(freep) char *text = NULL;
-    const char *at;
-    bool has_one;
-
-    if (attrs_get(path, "migrate", &text) < 0)
-        return false;
-    at = text;
-    has_one = job_next(&at, ret_job);
-    if (has_one)
-        ret_job->path = NULL;
-    return has_one;
-}
-
-/* Number 0: it never had one. */
-static struct job_told last_job(const char *path)
-{
-    struct job_told job = { .number = 0 };
-
-    (void) read_job(path, &job);
-    return job;
-}
-
-static int begin(struct request *request, const char *path, const struct laid *laid, const char *layout,
-                 char why[static ATTRS_WHY])
-{
-    cleanup(freep) char *text = NULL;
     const char *what = request->restripe ? "restripe" : request->by_default ? "auto" : layout;
-    uint64_t before = last_job(path).number;
-    struct job_told job;
-    int r = 0;
+    bool goes_on;
+    int r = begun_add(&request->begun, path, what, request->limit, &goes_on, why);
 
-    if (asprintf(&text, "%s%s%s%s", request->limit != NULL ? "limit=" : "",
-                 request->limit != NULL ? request->limit : "", request->limit != NULL ? " " : "", what) < 0) {
-        snprintf(why, ATTRS_WHY, "out of memory");
-        return -ENOMEM;
-    }
-    r = attrs_set(path, "migrate", text, why);
-    if (r < 0)
-        return r;
-    job = last_job(path);
-    if (job.number == before || strcmp(job.state, "done") == 0) {
-        tell(request, path, layout, "done", NULL); /* it had it already, or is small */
-        return 0;
-    }
-    if (!job_is_open(&job)) {
-        snprintf(why, ATTRS_WHY, "keeps its layout: %s", job.error != 0 ? strerror(job.error) : "cancelled");
-        return job.error != 0 ? -job.error : -ECANCELED;
-    }
-    r = note_begun(request, path, laid->size);
     if (r == 0)
-        tell(request, path, layout, "running", NULL);
-    else
-        snprintf(why, ATTRS_WHY, "its migration has begun, but cannot be waited for: out of memory");
+        tell(request, path, layout, goes_on ? "running" : "done", NULL); /* it had it already, or is small */
     return r;
 }
 
@@ -208,7 +143,7 @@ static void migrate_file(struct request *request, const char *path)
     if (r == 0 && request->dry)
         tell(request, path, layout, "planned", &moves);
     else if (r == 0)
-        r = begin(request, path, &laid, layout, why);
+        r = begin(request, path, layout, why);
     if (r < 0)
         paths_fail(&request->paths, path, "%s", why);
 }
@@ -227,52 +162,12 @@ static void take(void *ctx, const FTSENT *entry)
 
 /* -- waiting -- */
 
-/* One that has no job any more has another file's name, or was removed. */
-static void look_at_begun(const struct request *request, struct job_told *sum, uint32_t *ret_open, uint32_t *ret_failed)
+static void tell_failed(void *ctx, const char *path, int error)
 {
-    *sum = (struct job_told){ 0 };
-    *ret_open = *ret_failed = 0;
-    for (size_t i = 0; i < request->n_begun; i++) {
-        struct job_told job;
+    struct request *request = ctx;
 
-        if (!read_job(request->begun[i], &job))
-            continue;
-        sum->done += job.done;
-        sum->total += job.total;
-        sum->rate += strcmp(job.state, "running") == 0 ? job.rate : 0;
-        *ret_open += job_is_open(&job) && strcmp(job.state, "paused") != 0;
-        *ret_failed += strcmp(job.state, "failed") == 0;
-    }
-}
-
-static void tell_failed(struct request *request)
-{
-    for (size_t i = 0; i < request->n_begun; i++) {
-        struct job_told job;
-
-        if (read_job(request->begun[i], &job) && strcmp(job.state, "failed") == 0) {
-            paths_fail(&request->paths, request->begun[i], "keeps its layout: %s", strerror(job.error));
-            request->paths.done--;
-        }
-    }
-}
-
-static void wait_for_all(struct request *request)
-{
-    struct job_bar bar = { 0 };
-    struct job_told sum;
-    uint32_t n_open, n_failed;
-
-    for (;;) {
-        look_at_begun(request, &sum, &n_open, &n_failed);
-        if (n_open == 0)
-            break;
-        job_bar(&bar, sum.done, sum.total, sum.rate, n_open, false);
-        usleep(100000);
-    }
-    if (bar.shown)
-        job_bar(&bar, sum.done, sum.total, sum.rate, 0, true);
-    tell_failed(request);
+    paths_fail(&request->paths, path, "keeps its layout: %s", strerror(error));
+    request->paths.done--;
 }
 
 /* -- the command line -- */
@@ -307,7 +202,7 @@ static enum ctl_status run(struct request *request, const struct args *args, boo
     for (int i = 0; i < args->n; i++)
         paths_walk(&request->paths, args->word[i], take, request);
     if (request->wait && !request->dry)
-        wait_for_all(request);
+        begun_wait(&request->begun, 0, tell_failed, request);
     if (request->dry)
         print_plan(request);
     return paths_end(&request->paths);
@@ -335,9 +230,7 @@ enum ctl_status ctl_migrate(int argc, char **argv)
     if (!args_read(&args, argc, argv, &status))
         return status;
     status = run(&request, &args, as_json);
-    for (size_t i = 0; i < request.n_begun; i++)
-        free(request.begun[i]);
-    free(request.begun);
+    begun_done(&request.begun);
     moves_done(&request.moves);
     return status;
 }

@@ -36,7 +36,7 @@ static int place(const struct laid *laid, const char *text, struct placed *place
     struct layout_error error;
     uint8_t id[ID_SIZE];
     struct layout *layout;
-    int r = layout_parse(text, strlen(text), laid->n_disks, &layout, &error);
+    int r = layout_parse(text, strlen(text), laid->n_takes, &layout, &error);
 
     if (r < 0)
         return attrs_refuse(why, r, "column %zu: %s", error.column, error.why);
@@ -44,10 +44,11 @@ static int place(const struct laid *laid, const char *text, struct placed *place
     if (layout->disks == DISKS_POOL)
         return attrs_refuse(why, -EINVAL,
                             "what is in a pool only the volume knows: name the disks to see what would move");
-    placed->n_list = layout->disks == DISKS_LIST ? layout->n_disks : laid->n_disks;
+    placed->n_list = layout->disks == DISKS_LIST ? layout->n_disks : laid->n_takes;
     for (uint32_t i = 0; layout->disks == DISKS_LIST && i < layout->n_disks; i++)
-        if (layout->disk[i] >= laid->n_disks)
-            return attrs_refuse(why, -ENODEV, "the volume has d0 to d%" PRIu32, laid->n_disks - 1);
+        if (!laid_takes(laid, layout->disk[i]))
+            return attrs_refuse(why, -ENODEV, "the volume has no disk d%" PRIu32 ", or it is to leave",
+                                layout->disk[i]);
     if (layout->pattern == NULL || read_id(laid, id) < 0 || placed->n_list == 0)
         return attrs_refuse(why, -EINVAL, "the mount does not tell what is needed: is its daemon as new as fallsctl?");
     if (layout->disks != DISKS_LIST || layout->n_disks > layout->pattern->n_elements)
@@ -65,7 +66,7 @@ static uint32_t disk_of(const struct laid *laid, const struct placed *placed, ui
     if (layout->element_disk != NULL && layout->element_disk[element] != LAYOUT_ANY_DISK)
         return MIN(layout->element_disk[element], laid->n_disks - 1);
     at = (placed->rotate + element) % MAX(placed->n_list, 1);
-    return layout->disks == DISKS_LIST ? layout->disk[at] : at;
+    return layout->disks == DISKS_LIST ? layout->disk[at] : laid->takes[at];
 }
 
 /* Elements, and the header behind the last. */

@@ -62,5 +62,10 @@ enum ctl_status paths_end(struct paths *paths)
         json_close(&paths->json, ']');
         json_end(&paths->json);
     }
+    return paths_status(paths);
+}
+
+enum ctl_status paths_status(const struct paths *paths)
+{
     return paths->failed == 0 ? CTL_OK : paths->done > 0 ? CTL_PARTIAL : CTL_ERROR;
 }

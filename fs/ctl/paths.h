@@ -26,6 +26,9 @@ void paths_walk(struct paths *paths, char *path, void (*take)(void *ctx, const F
 char *paths_directory(const char *path);
 
 /* CTL_PARTIAL when some failed, CTL_ERROR when all did. */
+enum ctl_status paths_status(const struct paths *paths);
+
+/* The same, and with JSON the end of it. */
 enum ctl_status paths_end(struct paths *paths);
 
 #endif

@@ -76,7 +76,7 @@ static void ask(const char *path, struct probe *probe)
         probe->error = r;
         probe->state = r == -EUCLEAN ? PROBE_DAMAGED : PROBE_MISSING;
     }
-    disk_close(&disk, &disk.root);
+    disk_close_root(&disk);
     if (dir >= 0)
         close(dir);
 }

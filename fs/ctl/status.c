@@ -92,7 +92,8 @@ static void json_view(const struct request *request, const struct view *view, st
         json_u64(json, "epoch", view->stamp->epoch);
         json_open(json, "disks", '[');
         for (uint32_t i = 0; i < view->stamp->n_disks; i++)
-            json_disk(view, i, json);
+            if (view_shows(view, i))
+                json_disk(view, i, json);
         json_close(json, ']');
         json_u64(json, "size", view->size);
         json_u64(json, "used", view->used);
@@ -115,7 +116,7 @@ static void json_view(const struct request *request, const struct view *view, st
 static void print_head(const struct view *view)
 {
     char hex[2 * DISK_UUID_SIZE + 1];
-    uint32_t online = 0;
+    uint32_t online = 0, n = stamp_n_members(view->stamp);
 
     hex_print(view->stamp->volume, DISK_UUID_SIZE, hex);
     for (uint32_t i = 0; i < view->stamp->n_disks; i++)
@@ -125,7 +126,7 @@ static void print_head(const struct view *view)
         printf("mounted at %s%s", view->place->target, view->place->read_only ? " (read-only)" : "");
     else
         printf("not mounted%s", view->stamp->clean == view->stamp->epoch ? "" : ", did not end well last time");
-    printf("  %" PRIu32 " of %" PRIu32 " disk%s\n", online, view->stamp->n_disks, view->stamp->n_disks == 1 ? "" : "s");
+    printf("  %" PRIu32 " of %" PRIu32 " disk%s\n", online, n, n == 1 ? "" : "s");
 }
 
 static void add_sizes(const struct request *request, struct table *table, uint64_t size, uint64_t used, uint64_t avail)
@@ -175,7 +176,8 @@ static void print_disks(const struct request *request, const struct view *view)
     for (size_t i = 0; i < table.n_columns; i++)
         table_add(&table, head[i]);
     for (uint32_t i = 0; i < view->stamp->n_disks; i++)
-        add_disk(request, view, i, &table);
+        if (view_shows(view, i))
+            add_disk(request, view, i, &table);
     if (request->is_df) {
         table_add(&table, "all");
         table_add(&table, view->place != NULL ? view->place->target : "");

@@ -36,6 +36,8 @@ void view_done(struct view *view)
 
 const char *view_state(const struct view_disk *disk)
 {
+    if (disk->probe != NULL && disk->probe->state == PROBE_ONLINE && disk->standing == DISK_LEAVING)
+        return "leaving";
     if (disk->probe != NULL)
         return probe_state_name(disk->probe->state);
     return probe_state_name(disk->silent ? PROBE_SILENT : PROBE_MISSING);
@@ -62,6 +64,18 @@ PRINTF_LIKE(2, 3) static void advise(struct view *view, const char *fmt, ...)
 static bool is_newest(const struct view *view, const struct stamp *stamp)
 {
     return stamp->epoch == view->stamp->epoch || stamp->next == view->stamp->epoch;
+}
+
+/* Where in the list that counts the disk with this stamp is; UINT32_MAX: it is not, or has left. */
+static uint32_t place_in_list(const struct view *view, const struct stamp *stamp)
+{
+    const struct stamp *list = view->stamp;
+    uint32_t i = stamp->index;
+
+    return i < list->n_disks && memcmp(stamp->disk[i].uuid, list->disk[i].uuid, DISK_UUID_SIZE) == 0 &&
+                   list->disk[i].standing != DISK_GONE
+               ? i
+               : UINT32_MAX;
 }
 
 /* What was named and is no disk that can be looked at. */
@@ -97,13 +111,25 @@ static void advise_on_stamp(struct view *view, uint32_t i)
                "%s is an old copy, it last saw epoch %" PRIu64 " of %" PRIu64 ": use the disk that was in the volume "
                "since",
                view->path[i], stamp->epoch, view->stamp->epoch);
+    else if (place_in_list(view, stamp) == UINT32_MAX)
+        advise(view, "%s is not in the volume, or not any more: leave it out; it may be added again", view->path[i]);
+}
+
+static void advise_on_leaving(struct view *view, uint32_t index)
+{
+    advise(view,
+           "disk d%" PRIu32 " is to leave: 'fallsctl disk drain %s d%" PRIu32
+           "' moves what is left there, with --stop it stays",
+           index, view->place != NULL ? view->place->target : "MOUNTPOINT", index);
 }
 
 static void advise_on_disk(struct view *view, uint32_t index)
 {
     const struct view_disk *disk = &view->disk[index];
 
-    if (disk->probe == NULL && view->n == view->stamp->n_disks)
+    if (disk->standing == DISK_LEAVING)
+        advise_on_leaving(view, index);
+    if (!view_shows(view, index) || (disk->probe == NULL && view->n == stamp_n_members(view->stamp)))
         return; /* its path was named, and something said about it */
     if (disk->probe == NULL && index == view->stamp->home)
         advise(view,
@@ -176,19 +202,20 @@ static void find_stamp(struct view *view)
 {
     view->stamp = NULL;
     for (uint32_t i = 0; i < view->n; i++)
-        if (probe_answered(&view->probe[i]) && (view->stamp == NULL || view->probe[i].stamp.epoch > view->stamp->epoch))
+        if (probe_answered(&view->probe[i]) &&
+            (view->stamp == NULL || stamp_is_newer(&view->probe[i].stamp, view->stamp)))
             view->stamp = &view->probe[i].stamp;
 }
 
-/* Where the kernel had no room to list all disks of a mount, the stamps know the others. */
+/* Where the kernel had no room to list all disks of a mount, or others have joined since, the stamps know them. */
 static int resolve_listed(struct view *view, const struct mounts *mounts)
 {
-    uint32_t n = view->stamp->n_disks;
-    char **path = calloc(n, sizeof *path);
+    uint32_t n = 0;
+    char **path = calloc(view->stamp->n_disks, sizeof *path);
     int r = path == NULL ? -ENOMEM : 0;
 
-    for (uint32_t i = 0; r == 0 && i < n; i++)
-        if ((path[i] = strdup(view->stamp->disk[i].path)) == NULL)
+    for (uint32_t i = 0; r == 0 && i < view->stamp->n_disks; i++)
+        if (view->stamp->disk[i].standing != DISK_GONE && (path[n++] = strdup(view->stamp->disk[i].path)) == NULL)
             r = -ENOMEM;
     if (r == 0) {
         forget_probes(view);
@@ -215,14 +242,16 @@ static int place_disks(struct view *view, const struct mounts *mounts)
     view->disk = calloc(view->stamp->n_disks, sizeof *view->disk);
     if (view->disk == NULL)
         return -ENOMEM;
-    for (uint32_t i = 0; i < view->stamp->n_disks; i++)
+    for (uint32_t i = 0; i < view->stamp->n_disks; i++) {
         view->disk[i].path = view->stamp->disk[i].path;
+        view->disk[i].standing = view->stamp->disk[i].standing;
+    }
     for (uint32_t i = 0; i < view->n; i++) {
         struct probe *probe = &view->probe[i];
         struct view_disk *disk;
 
         if (!probe_answered(probe) || memcmp(probe->stamp.volume, view->stamp->volume, DISK_UUID_SIZE) != 0 ||
-            probe->stamp.n_disks != view->stamp->n_disks || !is_newest(view, &probe->stamp))
+            place_in_list(view, &probe->stamp) == UINT32_MAX || !is_newest(view, &probe->stamp))
             continue;
         disk = &view->disk[probe->stamp.index];
         disk->path = view->path[i];
@@ -289,7 +318,7 @@ static int measure(struct view *view, const char *text)
         return r;
     view->writable = true;
     for (uint32_t i = 0; i < view->stamp->n_disks; i++)
-        view->writable &= view->disk[i].probe != NULL;
+        view->writable &= view->disk[i].probe != NULL || !view_shows(view, i);
     view->one_file = (uint64_t) st.f_bavail * st.f_frsize;
     return 0;
 }
@@ -321,7 +350,7 @@ int view_init(struct view *view, const struct mounts *mounts, const struct mount
     if (r < 0)
         return r;
     find_stamp(view);
-    if (view->stamp != NULL && place != NULL && place->has_more)
+    if (view->stamp != NULL && place != NULL && (place->has_more || view->stamp->changes > 0))
         r = resolve_listed(view, mounts);
     if (r == 0 && view->stamp != NULL)
         r = place_disks(view, mounts);

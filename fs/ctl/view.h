@@ -15,6 +15,7 @@ struct view_disk {
     const char *path;          /* where it is, or was */
     const struct probe *probe; /* NULL: nobody named it, or it gave no answer */
     bool silent;               /* that */
+    enum disk_standing standing;
     char *fs_type;
 };
 
@@ -41,6 +42,12 @@ struct view {
 int view_init(struct view *view, const struct mounts *mounts, const struct mount_place *place, char *const path[],
               uint32_t n, const char *layout);
 void view_done(struct view *view);
+
+/* Disks that have left are not shown. */
+static inline bool view_shows(const struct view *view, uint32_t disk)
+{
+    return view->disk[disk].standing != DISK_GONE;
+}
 
 /* A disk's state for people and programs. */
 const char *view_state(const struct view_disk *disk);

@@ -30,6 +30,8 @@ static const struct virtual_attr table[] = {
     { "map", ON_FILE, .get = map_get },
     { "at.", ON_FILE, .get = at_get },
     { "migrate", ON_FILE, .get = migrate_get, .set = migrate_set },
+    { "leave.", ON_FILE, .get = leave_get },
+    { "disks", ON_DIRECTORY, .get = disks_get, .set = disks_set },
     { "jobs", ON_DIRECTORY, .set = jobs_set },
     { "jobs.", ON_DIRECTORY, .get = jobs_get },
     { "lasterror", ON_FILE | ON_DIRECTORY, .get = lasterror_get },

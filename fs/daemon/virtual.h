@@ -84,6 +84,9 @@ int map_get(const struct virtual_call *call, FILE *out);
 int at_get(const struct virtual_call *call, FILE *out);
 int migrate_get(const struct virtual_call *call, FILE *out);
 int migrate_set(const struct virtual_call *call, const char *value, size_t len);
+int leave_get(const struct virtual_call *call, FILE *out);
+int disks_get(const struct virtual_call *call, FILE *out);
+int disks_set(const struct virtual_call *call, const char *value, size_t len);
 int jobs_get(const struct virtual_call *call, FILE *out);
 int jobs_set(const struct virtual_call *call, const char *value, size_t len);
 

@@ -304,11 +304,17 @@ static int directory_json(const struct virtual_call *call, struct json *json)
 
 int layout_json_get(const struct virtual_call *call, FILE *out)
 {
+    const struct volume *volume = call->fs->volume;
     struct json json;
     int r;
 
     json_begin(&json, out);
-    json_u64(&json, "n_disks", call->fs->volume->n_disks);
+    json_u64(&json, "n_disks", volume->n_disks);
+    json_open(&json, "takes", '['); /* those that new bytes may go to */
+    for (uint32_t i = 0; i < volume->n_disks; i++)
+        if (volume_takes(volume, i))
+            json_disk(&json, NULL, i);
+    json_close(&json, ']');
     r = is_directory(call) ? directory_json(call, &json) : file_json(call, &json);
     json_close(&json, '}');
     return r;

@@ -2,12 +2,14 @@
 /* user.falls.migrate: another layout for a file that is in use, and how far that is; user.falls.jobs, of any directory,
  * is the list of all that goes on.
  *
- *     setfattr -n user.falls.migrate -v 'stripe(4M)' FILE           also restripe, auto; limit=100M before any of them
+ *     setfattr -n user.falls.migrate -v 'stripe(4M)' FILE           also restripe, auto, leave; limit=100M before any
  *     setfattr -n user.falls.migrate -v pause FILE                  resume, cancel
- *     getfattr -n user.falls.migrate --only-values FILE             job=3 state=running done=... total=... */
+ *     getfattr -n user.falls.leave.d2 --only-values FILE            the layout it would get if d2 left; ENODATA: as it
+ * is getfattr -n user.falls.migrate --only-values FILE             job=3 state=running done=... total=... */
 #include "fs/core/defaults.h"
 #include "fs/core/file.h"
 #include "fs/core/jobs.h"
+#include "fs/core/members.h"
 #include "fs/core/tree.h"
 #include "fs/daemon/virtual.h"
 
@@ -181,8 +183,33 @@ static int choose_restriped(const struct virtual_call *call, struct choice *choi
     return text != NULL ? choose_text(call, text, choice) : -ENOMEM;
 }
 
+static int choose_to_leave(const struct virtual_call *call, struct choice *choice)
+{
+    struct layout_error error = { 0 };
+    int r = members_choose(call->fs, call->inode, choice, &error);
+
+    return r < 0 ? virtual_refuse_text(call, r, &error) : 0;
+}
+
+/* "d2" */
+int leave_get(const struct virtual_call *call, FILE *out)
+{
+    cleanup(freep) char *text = NULL;
+    uint64_t disk;
+    int r;
+
+    if (call->rest[0] != 'd' || layout_parse_size(call->rest + 1, &disk) < 0 || disk >= call->fs->volume->n_disks)
+        return -ENODATA;
+    r = members_text_without(call->fs, call->inode, (uint32_t) disk, &text);
+    if (r == 0 && text != NULL)
+        fputs(text, out);
+    return r == 0 && text == NULL ? -ENODATA : r;
+}
+
 static int choose(const struct virtual_call *call, const char *word, struct choice *choice)
 {
+    if (strcmp(word, "leave") == 0)
+        return choose_to_leave(call, choice);
     if (strcmp(word, "restripe") == 0)
         return choose_restriped(call, choice);
     if (strcmp(word, "auto") == 0)
@@ -196,7 +223,7 @@ static int begin(const struct virtual_call *call, const char *word, uint64_t lim
     uint64_t number;
     int r = choose(call, word, &choice);
 
-    if (r < 0)
+    if (r < 0 || choice.layout == NULL)
         return r;
     r = jobs_add(call->fs->jobs, call->inode, choice.layout, choice.rotates, limit, &number);
     layouts_put(call->fs->layouts, choice.layout);

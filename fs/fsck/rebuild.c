@@ -82,13 +82,13 @@ static int survey_one(struct survey *survey, const struct member *member, struct
         survey->has_home = true;
         r = check_mark(&disk, member, error);
     }
-    if (r == 0 && (!survey->has_stamp || stamp.epoch > survey->stamp.epoch)) {
+    if (r == 0 && (!survey->has_stamp || stamp_is_newer(&stamp, &survey->stamp))) {
         survey_done(survey);
         survey->stamp = stamp;
         survey->has_stamp = true;
         stamp = (struct stamp){ 0 };
     }
-    disk_close(&disk, &disk.root);
+    disk_close_root(&disk);
     return r;
 }
 
@@ -101,7 +101,7 @@ static int mark(const struct member *member, struct volume_error *error)
         r = disk_call(&disk, mkdir, disk.root, MARK, 0700);
     if (r == 0)
         r = file_text_sync_dir(&disk, ".");
-    disk_close(&disk, &disk.root);
+    disk_close_root(&disk);
     return r < 0 ? volume_fail(error, r, "cannot write to %s: %s", member->path, strerror(-r)) : 0;
 }
 
@@ -122,10 +122,10 @@ int rebuild_home(const struct member member[], uint32_t n, struct volume_error *
                    : volume_fail(ret_error, -EINVAL, "the home disk is there: %s is one too many", survey.fresh->path);
     if (survey.fresh == NULL)
         return volume_fail(ret_error, -EINVAL, "name an empty directory, too: it becomes the home disk");
-    if (survey.stamp.n_disks != n)
+    if (stamp_n_members(&survey.stamp) != n)
         return volume_fail(ret_error, -ENODEV,
                            "the volume has %" PRIu32 " disks: name all that are left and the empty directory",
-                           survey.stamp.n_disks);
+                           stamp_n_members(&survey.stamp));
     r = volume_replace_home(survey.fresh, &survey.stamp, ret_error);
     return r < 0 ? r : mark(survey.fresh, ret_error);
 }

@@ -30,7 +30,7 @@ static void candidates_done(struct candidates *all)
         struct candidate *one = &all->at[i];
 
         disk_close(&one->disk, &one->disk.lock);
-        disk_close(&one->disk, &one->disk.root);
+        disk_close_root(&one->disk);
         stamp_done(&one->stamp);
         free(one->text);
     }
@@ -77,7 +77,7 @@ static const struct stamp *newest(const struct candidates *all)
     const struct stamp *stamp = NULL;
 
     for (uint32_t i = 0; i < all->n; i++)
-        if (all->at[i].good && (stamp == NULL || all->at[i].stamp.epoch > stamp->epoch))
+        if (all->at[i].good && (stamp == NULL || stamp_is_newer(&all->at[i].stamp, stamp)))
             stamp = &all->at[i].stamp;
     return stamp;
 }
@@ -87,10 +87,10 @@ static bool missing_index(const struct candidates *all, const struct stamp *stam
 {
     uint32_t n_free = stamp->n_disks;
 
-    if (all->n != stamp->n_disks || all->n_good + 1 != stamp->n_disks)
+    if (all->n != stamp_n_members(stamp) || all->n_good + 1 != all->n)
         return false;
     for (uint32_t index = 0; index < stamp->n_disks; index++) {
-        bool taken = false;
+        bool taken = stamp->disk[index].standing == DISK_GONE;
 
         for (uint32_t i = 0; i < all->n; i++) {
             const struct stamp *other = &all->at[i].stamp;

@@ -27,6 +27,12 @@ static const struct world_shape shapes[] = {
     { 1, "one", SIM_LACKS_TMPFILE },
 };
 
+enum kind {
+    PLAIN,
+    MIGRATIONS,
+    DISKS, /* with migrations, too */
+};
+
 static void run_steps(struct world *world, struct rng *rng)
 {
     for (int i = 0; i < STEPS && !world->sim->down && world->why[0] == 0; i++)
@@ -43,7 +49,7 @@ static void trace(struct sim *sim, const char *what)
 }
 
 /* The same program up to the point of interruption: 0 runs to its end. Returns the calls it made. */
-static uint64_t run_program(struct world *world, uint64_t seed, bool migrates, uint64_t crash_at)
+static uint64_t run_program(struct world *world, uint64_t seed, enum kind kind, uint64_t crash_at)
 {
     struct rng rng = rng_from_seed(seed);
     size_t shape = rng_below(&rng, ARRAY_SIZE(shapes));
@@ -52,7 +58,8 @@ static uint64_t run_program(struct world *world, uint64_t seed, bool migrates, u
     world_done(world);
     if (world_init(world, shapes[shape].n_disks, shapes[shape].layout, shapes[shape].home_lacks, seed) < 0)
         return 0;
-    world->migrates = migrates;
+    world->migrates = kind != PLAIN;
+    world->changes_disks = kind == DISKS;
     before = world->sim->calls;
     if (crash_at > 0)
         sim_crash_at(world->sim, before + crash_at);
@@ -115,12 +122,12 @@ static void come_back(struct world *world, struct rng *rng, bool killed)
         memcpy(world->program, again.program, sizeof world->program);
 }
 
-static void crash_once(uint64_t seed, bool migrates, uint64_t at)
+static void crash_once(uint64_t seed, enum kind kind, uint64_t at)
 {
     static struct world world;
     struct rng rng = rng_from_seed(seed * 1000003 + at);
 
-    (void) run_program(&world, seed, migrates, at);
+    (void) run_program(&world, seed, kind, at);
     if (world.why[0] == 0 && world.fs != NULL)
         world_abandon(&world);
     for (int i = 0; world.why[0] == 0 && i < CRASHES; i++)
@@ -139,13 +146,13 @@ ParameterizedTestParameters(crash, what_was_promised_comes_back)
     return cr_make_param_array(uint64_t, shard, SHARDS);
 }
 
-static void crash_programs(uint64_t cases, uint64_t shard, bool migrates)
+static void crash_programs(uint64_t cases, uint64_t shard, enum kind kind)
 {
     const char *at = getenv("FALLSFS_CALL"); /* interrupt there alone */
 
     for (struct rng rng = rng_shard_from_env(cases, shard, SHARDS); rng_next(&rng);) {
         static struct world world;
-        uint64_t n_calls = run_program(&world, rng.seed, migrates, 0);
+        uint64_t n_calls = run_program(&world, rng.seed, kind, 0);
 
         cr_assert(world.why[0] == 0, RNG_SEED ", not interrupted (%s): %s\n%s", rng.seed, world.layout, world.why,
                   world.program);
@@ -153,15 +160,15 @@ static void crash_programs(uint64_t cases, uint64_t shard, bool migrates)
             world_abandon(&world);
         world_done(&world);
         for (int i = 0; i < 8 && at == NULL; i++)
-            crash_once(rng.seed, migrates, 1 + rng_below(&rng, n_calls));
+            crash_once(rng.seed, kind, 1 + rng_below(&rng, n_calls));
         if (at != NULL)
-            crash_once(rng.seed, migrates, strtoull(at, NULL, 10));
+            crash_once(rng.seed, kind, strtoull(at, NULL, 10));
     }
 }
 
 ParameterizedTest(uint64_t *shard, crash, what_was_promised_comes_back)
 {
-    crash_programs(4000, *shard, false);
+    crash_programs(4000, *shard, PLAIN);
 }
 
 ParameterizedTestParameters(crash, a_migration_changes_nothing)
@@ -173,7 +180,19 @@ ParameterizedTestParameters(crash, a_migration_changes_nothing)
 
 ParameterizedTest(uint64_t *shard, crash, a_migration_changes_nothing)
 {
-    crash_programs(1000, *shard, true);
+    crash_programs(1000, *shard, MIGRATIONS);
+}
+
+ParameterizedTestParameters(crash, disks_that_join_and_leave_lose_nothing)
+{
+    static uint64_t shard[SHARDS] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+
+    return cr_make_param_array(uint64_t, shard, SHARDS);
+}
+
+ParameterizedTest(uint64_t *shard, crash, disks_that_join_and_leave_lose_nothing)
+{
+    crash_programs(1000, *shard, DISKS);
 }
 
 static void expect_bytes(struct world *world, struct file *file, const char *bytes, size_t len)

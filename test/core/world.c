@@ -4,6 +4,7 @@
 #include "fs/core/defaults.h"
 #include "fs/core/file.h"
 #include "fs/core/jobs.h"
+#include "fs/core/members.h"
 #include "fs/core/random.h"
 #include "fs/core/tree.h"
 
@@ -57,40 +58,56 @@ static struct world_names *names(struct world *world)
 
 /* -- life -- */
 
-static void members(struct world *world, struct member member[])
+static struct member member_of(struct world *world, unsigned i)
 {
     static const char *const path[] = { "d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7" };
+    struct sim_disk *disk = sim_disk(world->sim, i);
 
-    for (unsigned i = 0; i < world->n_disks; i++) {
-        struct sim_disk *disk = sim_disk(world->sim, i);
-
-        member[i] = (struct member){ .ops = &sim_ops, .ctx = disk, .dir = sim_root(disk), .path = path[i] };
-    }
+    return (struct member){ .ops = &sim_ops, .ctx = disk, .dir = sim_root(disk), .path = path[i] };
 }
 
-static void close_members(const struct world *world, struct member member[])
+static void close_member(struct member *member)
 {
-    for (unsigned i = 0; i < world->n_disks; i++)
-        if (member[i].dir >= 0)
-            (void) member[i].ops->close(member[i].ctx, member[i].dir);
+    if (member->dir >= 0)
+        (void) member->ops->close(member->ctx, member->dir);
+}
+
+/* Those that are in the volume. */
+static unsigned members(struct world *world, struct member member[])
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < ARRAY_SIZE(world->in); i++)
+        if (world->in[i])
+            member[n++] = member_of(world, i);
+    return n;
+}
+
+static void close_members(struct member member[], unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        close_member(&member[i]);
 }
 
 int world_init(struct world *world, unsigned n_disks, const char *layout, unsigned home_lacks, uint64_t seed)
 {
     struct member member[8];
     struct volume_error error;
+    unsigned n;
     int r;
 
-    *world = (struct world){ .n_disks = n_disks, .layout = layout, .n_states = 1 };
-    world->sim = sim_new(n_disks, seed);
+    *world = (struct world){ .n_disks = n_disks, .layout = layout, .n_states = 1, .unsure = -1 };
+    world->sim = sim_new(n_disks + WORLD_SPARE, seed);
+    for (unsigned i = 0; i < n_disks; i++)
+        world->in[i] = true;
     sim_disk_lacks(sim_disk(world->sim, 0), home_lacks);
     world->file = calloc(WORLD_FILES, sizeof *world->file);
     for (int i = 0; i < WORLD_NAMES; i++)
         world->state[0].file[i] = -1;
     random_from_seed(seed);
-    members(world, member);
-    r = volume_format(member, n_disks, 0, 1, &error);
-    close_members(world, member);
+    n = members(world, member);
+    r = volume_format(member, n, 0, 1, &error);
+    close_members(member, n);
     if (r < 0)
         wrong(world, "format: %s", error.why);
     return r;
@@ -118,21 +135,41 @@ static int find_dir(struct world *world)
     return r;
 }
 
+static int open_volume(struct world *world, struct volume **ret_volume, struct volume_error *error)
+{
+    struct member member[8];
+    unsigned n = members(world, member);
+    int r = volume_open(member, n, 0, ret_volume, error);
+
+    close_members(member, n);
+    return r;
+}
+
+/* The list that a crash has left has the disk or has it not; who has the right one can mount. */
+static int open_unsure(struct world *world, struct volume **ret_volume, struct volume_error *error)
+{
+    int r = open_volume(world, ret_volume, error);
+
+    if (r == -ENODEV && world->unsure >= 0) {
+        world->in[world->unsure] = !world->in[world->unsure];
+        r = open_volume(world, ret_volume, error);
+    }
+    if (r == 0)
+        world->unsure = -1;
+    return r;
+}
+
 int world_mount(struct world *world)
 {
     const struct fs_options options = {
         .layout = world->layout, .max_fds = 16, .behind = 64, .window = 256, .confirm = 512
     };
-    struct member member[8];
     struct volume_error error = { "" };
     struct volume *volume;
-    int r;
+    int r = open_unsure(world, &volume, &error);
 
-    members(world, member);
-    r = volume_open(member, world->n_disks, 0, &volume, &error);
     if (r == 0)
         r = fs_new(volume, &options, &world->fs, &error);
-    close_members(world, member);
     if (r == 0) {
         r = find_dir(world);
         if (r < 0)
@@ -702,6 +739,112 @@ void world_finish_jobs(struct world *world)
         ;
 }
 
+/* -- disks that come and go -- */
+
+static void do_join(struct world *world, unsigned i)
+{
+    struct member member = member_of(world, i);
+    struct volume_error error;
+    uint32_t index;
+    int r;
+
+    note(world, "disk %u joins\n", i);
+    world->unsure = (int) i;
+    r = members_add(world->fs, &member, &index, &error);
+    close_member(&member);
+    if (r == 0 && !world->sim->down) {
+        world->in[i] = true;
+        world->unsure = -1;
+    } else if (r < 0 && !may_fail(world, r)) {
+        wrong(world, "disk %u does not join: %s", i, error.why);
+    }
+}
+
+/* Where in the volume's list disk i of the machine is now. */
+static uint32_t index_of(const struct world *world, unsigned i)
+{
+    const struct volume *volume = world->fs->volume;
+    uint32_t index = 0;
+
+    while (index < volume->n_disks &&
+           (volume->disk[index].standing == DISK_GONE || volume->disk[index].path[1] != '0' + (char) i))
+        index++;
+    return index;
+}
+
+static void do_leave(struct world *world, unsigned i, bool leaves)
+{
+    struct volume_error error;
+    int r;
+
+    note(world, "disk %u %s\n", i, leaves ? "is to leave" : "stays");
+    r = members_set_leaving(world->fs, index_of(world, i), leaves, &error);
+    if (r < 0 && r != -EPERM && !may_fail(world, r))
+        wrong(world, "disk %u cannot leave: %s", i, error.why);
+}
+
+static void move_file(struct world *world, int name)
+{
+    struct world_file *model;
+    struct layout_error error;
+    struct choice choice;
+    uint64_t number;
+    int r;
+
+    if (open_model(world, name, &model) < 0)
+        return;
+    note(world, "file %d moves away\n", names(world)->file[name]);
+    r = members_choose(world->fs, model->inode, &choice, &error);
+    if (r == 0 && choice.layout != NULL) {
+        r = jobs_add(world->fs->jobs, model->inode, choice.layout, choice.rotates, 0, &number);
+        layouts_put(world->fs->layouts, choice.layout);
+    }
+    if (r < 0 && r != -EBUSY && !may_fail(world, r))
+        wrong(world, "moving away: %s", strerror(-r));
+}
+
+static void do_drop(struct world *world, unsigned i)
+{
+    struct member member = member_of(world, i);
+    struct volume_error error;
+    uint64_t left;
+    int r;
+
+    note(world, "disk %u leaves\n", i);
+    world->unsure = (int) i;
+    r = members_drop(world->fs, index_of(world, i), &member, &left, &error);
+    close_member(&member);
+    if (r == 0)
+        world->in[i] = false;
+    if ((r == 0 && !world->sim->down) || r == -EBUSY)
+        world->unsure = -1;
+    if (r < 0 && r != -EBUSY && r != -EPERM && !may_fail(world, r))
+        wrong(world, "disk %u does not leave: %s", i, error.why);
+}
+
+static void do_disks(struct world *world, struct rng *rng)
+{
+    unsigned i = 1 + (unsigned) rng_below(rng, world->n_disks + WORLD_SPARE - 1);
+    const struct volume *volume = world->fs->volume;
+    uint32_t index = index_of(world, i);
+
+    if (world->unsure >= 0)
+        return; /* one thing after the other: the machine is down, or a disk has failed */
+    if (!world->in[i]) {
+        do_join(world, i);
+    } else if (volume->disk[index].standing != DISK_LEAVING || rng_chance(rng, 10)) {
+        do_leave(world, i, volume->disk[index].standing != DISK_LEAVING);
+    } else {
+        for (int name = 0; name < WORLD_NAMES && !world->sim->down; name++)
+            if (names(world)->file[name] >= 0)
+                move_file(world, name);
+        if (rng_chance(rng, 70))
+            world_finish_jobs(world);
+        if (!world->sim->down)
+            do_drop(world, i);
+    }
+}
+
 static void on_file(struct world *world, struct rng *rng, int name)
 {
     struct world_file *model;
@@ -799,6 +942,8 @@ void world_step(struct world *world, struct rng *rng)
         name %= 2; /* the more happens to each */
         if (rng_chance(rng, 40))
             do_jobs(world, rng);
+        if (world->changes_disks && rng_chance(rng, 30))
+            do_disks(world, rng);
     }
     if (names(world)->file[name] < 0)
         do_create(world, name);

@@ -55,11 +55,16 @@ struct world {
     int n_states;
     unsigned next_value;
     bool migrates;      /* files are given other layouts meanwhile */
+    bool changes_disks; /* and disks join the volume, and leave it */
+    bool in[8];         /* for each disk: it is in the volume */
+    int unsure;         /* one that may be or not; -1: none */
     bool faulty;        /* errors are expected */
     int only_error;     /* the one that is; 0: any */
     char why[512];      /* the first thing that was wrong; empty: nothing */
     char program[4096]; /* what was done, a line each */
 };
+
+#define WORLD_SPARE 2 /* disks that a machine has beside those that are formatted */
 
 /* Formats the disks of a fresh machine; home_lacks: what its home disk cannot do, of enum sim_lack. */
 int world_init(struct world *world, unsigned n_disks, const char *layout, unsigned home_lacks, uint64_t seed);
