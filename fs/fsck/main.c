@@ -10,6 +10,10 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
+
+#define BUSY_MS  3000 /* as fallsfs itself waits */
+#define PAUSE_MS 50
 
 static const char help[] =
     "usage: fsck.fallsfs [-n | -y | -a | -p] [-f] [--copies] [--json] DISK...\n"
@@ -164,11 +168,27 @@ static bool ended_well(const struct volume *volume)
     return volume->unclean < volume->epoch && volume->stamp.clean == volume->stamp.epoch;
 }
 
+/* A daemon that was told to end may still be writing: umount does not wait for it. */
+static int open_in_time(const struct options *options, const struct member member[], enum volume_flags flags,
+                        struct volume **ret_volume, struct volume_error *error)
+{
+    const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
+    int r;
+
+    for (int left = BUSY_MS / PAUSE_MS; (r = volume_open(member, options->n, flags, ret_volume, error)) == -EBUSY;
+         left--) {
+        if (left == 0)
+            break;
+        nanosleep(&pause, NULL);
+    }
+    return r;
+}
+
 /* For -a and -p: looks, with the locks, and does nothing when the last mount ended well. */
 static int is_clean(const struct options *options, const struct member member[], struct volume_error *error)
 {
     cleanup(volume_freep) struct volume *volume = NULL;
-    int r = volume_open(member, options->n, VOLUME_READ_ONLY, &volume, error);
+    int r = open_in_time(options, member, VOLUME_READ_ONLY, &volume, error);
 
     return r < 0 ? r : ended_well(volume);
 }
@@ -179,7 +199,7 @@ static int check_it(const struct options *options, const struct member member[],
     enum volume_flags flags = check->repair ? VOLUME_REPAIR : VOLUME_READ_ONLY;
     cleanup(volume_freep) struct volume *volume = NULL;
     uint64_t fixed = 0, left = 0;
-    int r = volume_open(member, options->n, flags, &volume, error);
+    int r = open_in_time(options, member, flags, &volume, error);
 
     if (r < 0)
         return r;

@@ -149,6 +149,17 @@ stop
 mkdir kept
 cp -a d0 d1 d2 kept
 
+what='unmounted a moment ago, and its daemon still busy'
+for _ in 1 2 3; do
+    again
+    start || complain "$what: cannot be mounted"
+    head -c 20000000 /dev/urandom >m/new
+    umount m 2>/dev/null || fusermount3 -u m
+    says 0 '*nothing is wrong' -n
+    stop 2>/dev/null
+done
+again
+
 # -- the command line --
 
 what='command line'
