@@ -13,12 +13,13 @@ struct pool {
     struct statvfs st;
 };
 
-static struct pool *pool_of(struct pool pool[], uint32_t n, dev_t dev)
+static uint32_t pool_of(const struct pool pool[], uint32_t n, dev_t dev)
 {
-    for (uint32_t i = 0; i < n; i++)
-        if (pool[i].dev == dev)
-            return &pool[i];
-    return NULL;
+    uint32_t i = 0;
+
+    while (i < n && pool[i].dev != dev)
+        i++;
+    return i;
 }
 
 /* Where disks are watched, what they last said counts: they were asked by threads that may wait. */
@@ -29,15 +30,22 @@ static int ask(const struct disk *disk, struct statvfs *ret_statfs)
     return disk_call(disk, statfs, disk->root, ret_statfs);
 }
 
-/* Of the first n_disks disks, in so many pools at most. One that is to leave has no room for anything. */
-static int find_pools(const struct volume *volume, uint32_t n_disks, struct pool pool[], uint32_t *ret_n)
+#define NO_POOL UINT32_MAX
+
+/* Of the first n_disks disks. One that is to leave has no room for anything. */
+static int find_pools(const struct volume *volume, uint32_t n_disks, struct pool pool[], uint32_t *ret_n,
+                      uint32_t ret_pool_of_disk[])
 {
     *ret_n = 0;
     for (uint32_t i = 0; i < n_disks; i++) {
         const struct disk *disk = &volume->disk[i];
         int r;
 
-        if (!disk_is_present(disk) || !volume_takes(volume, i) || pool_of(pool, *ret_n, disk->dev) != NULL)
+        ret_pool_of_disk[i] = NO_POOL;
+        if (!disk_is_present(disk) || !volume_takes(volume, i))
+            continue;
+        ret_pool_of_disk[i] = pool_of(pool, *ret_n, disk->dev);
+        if (ret_pool_of_disk[i] < *ret_n)
             continue;
         pool[*ret_n] = (struct pool){ .dev = disk->dev };
         r = ask(disk, &pool[*ret_n].st);
@@ -48,63 +56,99 @@ static int find_pools(const struct volume *volume, uint32_t n_disks, struct pool
     return 0;
 }
 
-/* What stays where it is, when from is not NULL, needs no room. */
-static void add_shares(const struct volume *volume, const struct laying *from, const struct laying *to,
-                       struct pool pool[], uint32_t n)
+/* What there is to be shared, in so many pools. */
+struct pools {
+    uint32_t n_disks, n;
+    struct pool *pool;
+    uint32_t *of_disk; /* NO_POOL: none */
+};
+
+static void pools_done(struct pools *pools)
+{
+    free(pools->pool);
+    free(pools->of_disk);
+}
+
+static int pools_init(struct pools *pools, const struct volume *volume)
+{
+    *pools = (struct pools){ .n_disks = volume->n_disks };
+    pools->pool = calloc(pools->n_disks, sizeof *pools->pool);
+    pools->of_disk = calloc(pools->n_disks, sizeof *pools->of_disk);
+    if (pools->pool == NULL || pools->of_disk == NULL)
+        return -ENOMEM;
+    return find_pools(volume, pools->n_disks, pools->pool, &pools->n, pools->of_disk);
+}
+
+/* Of a file that lies so. What stays where it is, when from is not NULL, needs no room. */
+static void set_shares(const struct volume *volume, const struct laying *from, const struct laying *to,
+                       struct pools *pools)
 {
     const struct pattern *pattern = to->layout->pattern;
 
+    for (uint32_t i = 0; i < pools->n; i++)
+        pools->pool[i].share = 0;
     for (uint32_t i = 0; i < pattern->n_elements; i++) {
-        double bytes = (double) pattern->element[i].once->size / (double) pattern->size;
-        const struct disk *disk = &volume->disk[file_layout_disk(to->layout, volume->home, to->rotate, i)];
+        uint32_t disk = file_layout_disk(to->layout, volume->home, to->rotate, i);
         struct pool *here;
 
-        if (!disk_is_present(disk) || (from != NULL && laying_same(from, to, volume->home, i) != UINT32_MAX))
+        if (disk >= pools->n_disks || pools->of_disk[disk] == NO_POOL ||
+            (from != NULL && laying_same(from, to, volume->home, i) != UINT32_MAX))
             continue;
-        here = pool_of(pool, n, disk->dev);
-        if (here == NULL)
-            continue;
+        here = &pools->pool[pools->of_disk[disk]];
         if (here->share == 0)
-            here->disk = disk->index;
-        here->share += bytes;
+            here->disk = disk;
+        here->share += (double) pattern->element[i].once->size / (double) pattern->size;
     }
 }
 
-int space_of_layout(const struct volume *volume, const struct file_layout *layout, struct statvfs *ret_statfs,
+/* Bytes that such a file can take, if they are fewer. */
+static void note_least(const struct pools *pools, double *avail, uint32_t *limit)
+{
+    for (uint32_t i = 0; i < pools->n; i++) {
+        const struct pool *pool = &pools->pool[i];
+        double here = (double) pool->st.f_bavail * (double) pool->st.f_frsize;
+
+        if (pool->share <= 0)
+            continue;
+        here /= pool->share;
+        if (*avail < 0 || here < *avail) {
+            *avail = here;
+            *limit = pool->disk;
+        }
+    }
+}
+
+/* Of new files with this layout, wherever they start, the one that can take the least. */
+int space_of_choice(const struct volume *volume, const struct choice *choice, struct statvfs *ret_statfs,
                     uint32_t *ret_limit)
 {
-    const struct laying laying = { .layout = layout }; /* files start on all disks of the list in turn: on average so */
-    uint32_t n_disks = volume->n_disks, n, limit = UINT32_MAX;
-    cleanup(freep) struct pool *pool = calloc(n_disks, sizeof *pool);
-    const struct disk *home = &volume->disk[volume->home];
+    uint32_t n_starts = choice->rotates ? choice->layout->n_list : 1, limit = UINT32_MAX;
+    cleanup(pools_done) struct pools pools;
     double avail = -1;
     struct statvfs st;
-    int r = pool == NULL ? -ENOMEM : find_pools(volume, n_disks, pool, &n);
+    int r = pools_init(&pools, volume);
 
     if (r == 0)
-        r = ask(home, &st);
+        r = ask(&volume->disk[volume->home], &st);
     if (r < 0)
         return r;
-    add_shares(volume, NULL, &laying, pool, n);
     *ret_statfs = (struct statvfs){ .f_bsize = UNIT,
                                     .f_frsize = UNIT,
                                     .f_files = st.f_files,
                                     .f_ffree = st.f_ffree,
                                     .f_favail = st.f_favail,
                                     .f_namemax = st.f_namemax };
-    for (uint32_t i = 0; i < n; i++) {
-        double unit = (double) pool[i].st.f_frsize;
+    for (uint32_t i = 0; i < pools.n; i++) {
+        const struct statvfs *here = &pools.pool[i].st;
 
-        ret_statfs->f_blocks += (fsblkcnt_t) ((double) pool[i].st.f_blocks * unit / UNIT);
-        ret_statfs->f_bfree += (fsblkcnt_t) ((double) pool[i].st.f_bfree * unit / UNIT);
-        if (pool[i].share > 0) {
-            double here = (double) pool[i].st.f_bavail * unit / pool[i].share;
+        ret_statfs->f_blocks += (fsblkcnt_t) ((double) here->f_blocks * (double) here->f_frsize / UNIT);
+        ret_statfs->f_bfree += (fsblkcnt_t) ((double) here->f_bfree * (double) here->f_frsize / UNIT);
+    }
+    for (uint32_t i = 0; i < n_starts; i++) {
+        const struct laying laying = { choice->layout, (uint16_t) i };
 
-            if (avail < 0 || here < avail) {
-                avail = here;
-                limit = pool[i].disk;
-            }
-        }
+        set_shares(volume, NULL, &laying, &pools);
+        note_least(&pools, &avail, &limit);
     }
     ret_statfs->f_bavail = avail < 0 ? 0 : (fsblkcnt_t) (avail / UNIT);
     if (ret_limit != NULL)
@@ -221,24 +265,23 @@ int space_statfs(struct fs *fs, struct inode *inode, struct statvfs *ret_statfs)
     if (r < 0)
         return r;
     ask_all(fs);
-    r = space_of_layout(fs->volume, choice.layout, ret_statfs, NULL);
+    r = space_of_choice(fs->volume, &choice, ret_statfs, NULL);
     layouts_put(fs->layouts, choice.layout);
     return r;
 }
 
 bool space_has_room(struct fs *fs, const struct laying *from, const struct laying *to, uint64_t bytes)
 {
-    uint32_t n_disks = fs->volume->n_disks, n;
-    cleanup(freep) struct pool *pool = calloc(n_disks, sizeof *pool);
+    cleanup(pools_done) struct pools pools;
+    uint32_t limit;
+    double avail = -1;
 
     ask_all(fs);
-    if (pool == NULL || find_pools(fs->volume, n_disks, pool, &n) < 0)
+    if (pools_init(&pools, fs->volume) < 0)
         return true;
-    add_shares(fs->volume, from, to, pool, n);
-    for (uint32_t i = 0; i < n; i++)
-        if ((double) bytes * pool[i].share > (double) pool[i].st.f_bavail * (double) pool[i].st.f_frsize)
-            return false;
-    return true;
+    set_shares(fs->volume, from, to, &pools);
+    note_least(&pools, &avail, &limit);
+    return avail < 0 || (double) bytes <= avail;
 }
 
 uint64_t space_left(const struct disk *disk)

@@ -10,9 +10,9 @@
  * every file system once. */
 int space_statfs(struct fs *fs, struct inode *inode, struct statvfs *ret_statfs);
 
-/* The same for another layout. ret_limit, unless NULL: a disk on the file system that says how much that one file can
- * take; UINT32_MAX when none does. */
-int space_of_layout(const struct volume *volume, const struct file_layout *layout, struct statvfs *ret_statfs,
+/* The same for a file of that choice, wherever it starts. ret_limit, unless NULL: a disk on the file system that says
+ * how much that one file can take; UINT32_MAX when none does. */
+int space_of_choice(const struct volume *volume, const struct choice *choice, struct statvfs *ret_statfs,
                     uint32_t *ret_limit);
 
 /* Whether the disks have room for what a file of so many bytes does not have in its place already, as far as they tell.

@@ -296,20 +296,19 @@ static int open_volume(struct view *view)
 static int measure(struct view *view, const char *text)
 {
     struct layouts *layouts = NULL;
-    struct file_layout *layout;
+    struct choice choice;
     struct layout_error why;
     struct statvfs st = { 0 };
-    bool rotates;
     int r = layouts_new(view->volume, &layouts);
 
     if (r < 0)
         return volume_fail(&view->error, r, "out of memory");
-    r = layouts_add(layouts, text, &layout, &rotates, &why);
+    r = layouts_add(layouts, text, &choice.layout, &choice.rotates, &why);
     if (r < 0)
         volume_fail(&view->error, r, "layout '%s', column %zu: %s", text, why.column, why.why);
     if (r == 0) {
-        r = space_of_layout(view->volume, layout, &st, &view->limit);
-        layouts_put(layouts, layout);
+        r = space_of_choice(view->volume, &choice, &st, &view->limit);
+        layouts_put(layouts, choice.layout);
         if (r < 0)
             volume_fail(&view->error, r, "cannot ask the disks how much room they have: %s", strerror(-r));
     }

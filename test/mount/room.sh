@@ -145,6 +145,19 @@ ok 'and written' cp "$work/src" "$mnt/f"
 same 'the file' "$(look)" oooooooooooo
 stop
 
+# Files start on any disk: what is promised must hold wherever this one does.
+full_volume 32 16 48
+for layout in one 'stripe(64K,2)' 'var(1M,2M,3M)'; do
+    start -o "layout=$layout"
+    for ((i = 0; i < 6; i++)); do
+        promised=$(stat -f -c '%a * %S' "$mnt" | bc)
+        dd if=/dev/zero of="$mnt/f" bs=64K 2>/dev/null
+        ok "one file of $layout takes what df says" [ "$(stat -c %s "$mnt/f")" -ge $((promised * 9 / 10)) ]
+        rm "$mnt/f"
+    done
+    stop
+done
+
 # -- the home disk is full of what is not ours --
 
 # Leaves no block of disk $1 free.
