@@ -152,7 +152,7 @@ static int check_disk(struct checking *checking, const struct disk *disk)
     return r;
 }
 
-/* Subfiles cannot be made where their directory is missing. */
+/* Subfiles cannot be made where their directory is missing; what stood there instead has been put aside. */
 static void check_directories(struct checking *checking, const struct disk *disk)
 {
     char path[16] = "obj";
@@ -164,7 +164,8 @@ static void check_directories(struct checking *checking, const struct disk *disk
 
         if (i > 0)
             snprintf(path, sizeof path, "obj/%02x", i - 1);
-        if (disk_call(disk, stat, disk->root, path, &st) != -ENOENT)
+        r = disk_call(disk, stat, disk->root, path, &st);
+        if (r != -ENOENT && (r < 0 || S_ISDIR(st.st_mode)))
             continue;
         r = checking->check->repair ? disk_call(disk, mkdir, disk->root, path, 0700) : 0;
         checking_tell_fix(checking, "directory", &spot, r, "a directory is missing: is made anew");
@@ -182,10 +183,11 @@ int check_objects(struct checking *checking)
 
         if (!disk_is_present(disk))
             continue;
-        check_directories(checking, disk);
         r = check_disk(checking, disk);
         if (r == -ENOENT)
-            r = 0; /* obj/ itself was missing, and told */
+            r = 0; /* obj/ itself is missing, and told now */
+        if (r == 0)
+            check_directories(checking, disk);
     }
     return r;
 }

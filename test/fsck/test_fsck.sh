@@ -259,6 +259,15 @@ mkdir d2/.fallsfs/obj/zz
 repaired 'directories' '*directory: a directory is missing*'
 [ -d "$empty" ] || complain 'directories: not made anew'
 
+again
+mapfile -t empty < <(find d1/.fallsfs/obj -mindepth 1 -type d -empty | head -n 3)
+rmdir "${empty[@]}"
+ln -s /etc "${empty[0]}"
+mkfifo "${empty[1]}"
+printf x >"${empty[2]}"
+repaired 'something else in the place of a directory' '*stranger: *: goes to lost/*directory: a directory is missing*'
+[ -d "${empty[0]}" ] && [ -d "${empty[1]}" ] && [ -d "${empty[2]}" ] || complain 'something else: no directory comes in its place'
+
 # -- layouts --
 
 again
