@@ -91,6 +91,9 @@ static int open_root(const struct member *member, struct disk *disk, struct volu
     return 0;
 }
 
+/* The length of the lock file: who holds it has unmounted, and is writing what is left. */
+#define LOCK_ENDING 1
+
 int member_lock(const char *path, struct disk *disk, enum volume_flags flags, struct volume_error *error)
 {
     struct stat st;
@@ -108,6 +111,9 @@ int member_lock(const char *path, struct disk *disk, enum volume_flags flags, st
         return volume_fail(error, -EUCLEAN, "%s/.fallsfs/lock is no regular file: somebody put it there", path);
     if (r == 0)
         r = disk_call(disk, lock, disk->lock);
+    if (r == -EAGAIN && st.st_size == LOCK_ENDING)
+        return volume_fail(error, -EINPROGRESS,
+                           "the fallsfs that was unmounted is still writing to %s: try again when it has ended", path);
     if (r == -EAGAIN)
         return volume_fail(
             error, -EBUSY,
@@ -120,7 +126,32 @@ int member_lock(const char *path, struct disk *disk, enum volume_flags flags, st
             "cannot lock %s/.fallsfs/lock: %s. On NFS, mount without 'nolock' and 'local_lock', so that a "
             "second daemon can be kept away",
             path, strerror(-r));
+    if (st.st_size != 0 && (flags & VOLUME_READ_ONLY) == 0)
+        (void) disk_call(disk, truncate, disk->lock, 0);
     return 0;
+}
+
+bool volume_is_free_soon(int error, uint32_t waited_ms)
+{
+    return error == -EBUSY ? waited_ms < 3000 : error == -EINPROGRESS && waited_ms < 60000;
+}
+
+/* For others to see, as far as that can be done. */
+static void set_lock_len(struct volume *volume, uint64_t len)
+{
+    for (uint32_t i = 0; i < volume->n_disks; i++) {
+        const struct disk *disk = &volume->disk[i];
+
+        if (disk->lock >= 0)
+            (void) disk_call(disk, truncate, disk->lock, len);
+    }
+}
+
+void volume_note_ending(struct volume *volume)
+{
+    volume->ending = (volume->flags & VOLUME_READ_ONLY) == 0;
+    if (volume->ending)
+        set_lock_len(volume, LOCK_ENDING);
 }
 
 static int look_at(const struct member *member, enum volume_flags flags, struct found *found,
@@ -488,5 +519,7 @@ int volume_end_epoch(struct volume *volume)
     volume->stamp.clean = volume->epoch;
     r = stamp_all(volume);
     pthread_mutex_unlock(&volume->changing);
+    if (volume->ending)
+        set_lock_len(volume, 0);
     return r;
 }

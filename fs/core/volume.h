@@ -36,6 +36,7 @@ struct volume {
     uint64_t epoch;   /* of this mount */
     uint64_t unclean; /* the last epoch that did not end well: what was stored up to then is looked at again */
     enum volume_flags flags;
+    bool ending;       /* it was said that nobody is served any more */
     int ns, tmp, todo; /* on the home disk */
     uint32_t patience; /* of who waits for disks, in seconds */
     pthread_mutex_t changing;
@@ -73,10 +74,17 @@ int volume_drop_disk(struct volume *volume, uint32_t index, const struct member 
                      struct volume_error *ret_error);
 
 /* Finds the disks' order, checks that all are there and none is foreign or stale, takes the locks, enters the next
- * epoch. -ENODEV not a disk, foreign, stale or missing; -EBUSY in use; -EUCLEAN a damaged stamp; others as they come.
- */
+ * epoch. -ENODEV not a disk, foreign, stale or missing; -EBUSY in use; -EINPROGRESS by a daemon that is ending;
+ * -EUCLEAN a damaged stamp; others as they come. */
 int volume_open(const struct member member[], uint32_t n, enum volume_flags flags, struct volume **ret_volume,
                 struct volume_error *ret_error);
+
+/* Whether to try again after that error, having waited so long: umount does not wait for a daemon, which may have much
+ * to write before it ends. */
+bool volume_is_free_soon(int error, uint32_t waited_ms);
+
+/* Says so to who waits: nobody is served any more. */
+void volume_note_ending(struct volume *volume);
 
 /* From here on calls to disks that stall are limited in number, and fail when one has not answered for so many seconds;
  * 0: never. */

@@ -9,8 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A daemon that was told to end may still be writing: umount does not wait for it. */
-#define BUSY_SECONDS     3
 #define PAUSE_MS         50
 #define PAUSES_IN_SECOND (1000 / PAUSE_MS)
 
@@ -133,14 +131,14 @@ static bool all_are_there(const struct options *options)
 /* Disks that are mounted late at boot do not exist yet, or are directories without a stamp. */
 static int open_in_time(const struct options *options, struct volume **ret_volume, struct volume_error *error)
 {
-    uint32_t busy = BUSY_SECONDS * PAUSES_IN_SECOND, missing = options->wait_disks * PAUSES_IN_SECOND;
+    uint32_t busy = 0, missing = options->wait_disks * PAUSES_IN_SECOND;
 
     for (;;) {
         const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
         int r = open_once(options, ret_volume, error);
 
-        if (r == -EBUSY && busy > 0)
-            busy--;
+        if (volume_is_free_soon(r, busy * PAUSE_MS))
+            busy++;
         else if (r < 0 && missing > 0 && !all_are_there(options))
             missing--;
         else

@@ -266,6 +266,7 @@ static int serve_mount(const struct options *options, struct fuse_session *sessi
     if (kernel_forgets_no_more()) /* and waits for answers that nobody gives now */
         warden_act(&mount->warden);
     fuse_session_unmount(session);
+    volume_note_ending(mount->fs->volume);
     fuse_remove_signal_handlers(session);
     return MIN(r, 0);
 }

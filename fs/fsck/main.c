@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define BUSY_MS  3000 /* as fallsfs itself waits */
 #define PAUSE_MS 50
 
 static const char help[] =
@@ -168,18 +167,16 @@ static bool ended_well(const struct volume *volume)
     return volume->unclean < volume->epoch && volume->stamp.clean == volume->stamp.epoch;
 }
 
-/* A daemon that was told to end may still be writing: umount does not wait for it. */
 static int open_in_time(const struct options *options, const struct member member[], enum volume_flags flags,
                         struct volume **ret_volume, struct volume_error *error)
 {
     const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
+    uint32_t waited = 0;
     int r;
 
-    for (int left = BUSY_MS / PAUSE_MS; (r = volume_open(member, options->n, flags, ret_volume, error)) == -EBUSY;
-         left--) {
-        if (left == 0)
-            break;
+    while (r = volume_open(member, options->n, flags, ret_volume, error), volume_is_free_soon(r, waited)) {
         nanosleep(&pause, NULL);
+        waited += PAUSE_MS;
     }
     return r;
 }

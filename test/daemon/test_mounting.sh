@@ -31,6 +31,45 @@ for _ in 1 2 3; do
     mounts "$d0" "$d1" "$mnt"
     umount "$mnt"
 done
+# a daemon that has been unmounted, and writes for longer than one waits for a daemon that serves
+cat >"$work/hold.py" <<'EOT'
+import fcntl, struct, sys, time
+f = open(sys.argv[1], "r+b")
+fcntl.fcntl(f, 38, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0)) # F_OFD_SETLKW
+f.truncate(int(sys.argv[2]))
+print("held", flush=True)
+time.sleep(float(sys.argv[3]))
+EOT
+python3 "$work/hold.py" "$d0/.fallsfs/lock" 0 60 >"$work/held" &
+holder=$!
+eventually 'somebody serves' grep -q held "$work/held"
+says 1 "fallsfs: $d0 is in use by another fallsfs *" "$d0" "$d1" "$mnt"
+kill "$holder"
+wait "$holder" 2>/dev/null
+python3 "$work/hold.py" "$d0/.fallsfs/lock" 1 5 >"$work/held" &
+eventually 'somebody is ending' grep -q held "$work/held"
+mounts "$d0" "$d1" "$mnt"
+same 'after waiting for another daemon' "$(cat "$mnt/file")" data
+same 'who serves is not ending' "$(stat -c %s "$d0/.fallsfs/lock" "$d1/.fallsfs/lock" | xargs)" '0 0'
+head -c 30000000 /dev/urandom >"$mnt/much"
+cat >"$work/watch.py" <<'EOT'
+import os, sys, time
+end = time.monotonic() + 20
+print("watching", flush=True)
+while os.stat(sys.argv[1]).st_size != 1:
+    if time.monotonic() > end:
+        sys.exit("it never says that it is ending")
+EOT
+python3 "$work/watch.py" "$d1/.fallsfs/lock" >"$work/watched" 2>&1 &
+holder=$!
+eventually 'somebody watches' grep -q watching "$work/watched"
+unmount
+wait "$holder" || fail "a daemon that ends: $(cat "$work/watched")"
+# shellcheck disable=SC2317  # it is called by name
+has_ended() {
+    [ ! -s "$d1/.fallsfs/lock" ]
+}
+eventually 'says so until it has' has_ended
 cd "$work" || exit 1
 mkdir below
 mounts d0 ./d1/ mnt/
