@@ -195,6 +195,32 @@ ParameterizedTest(uint64_t *shard, crash, disks_that_join_and_leave_lose_nothing
     crash_programs(1000, *shard, DISKS);
 }
 
+ParameterizedTestParameters(crash, at_every_call)
+{
+    static uint64_t shard[SHARDS] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+
+    return cr_make_param_array(uint64_t, shard, SHARDS);
+}
+
+/* Few programs, not one moment of which is left to chance. */
+ParameterizedTest(uint64_t *shard, crash, at_every_call)
+{
+    uint64_t n = getenv("FALLSFS_FULL") != NULL ? 1000 : 3;
+
+    for (uint64_t seed = *shard * n + 1; seed <= (*shard + 1) * n; seed++) {
+        static struct world world;
+        bool migrates = seed % 2 == 0;
+        uint64_t n_calls = run_program(&world, seed, migrates, 0);
+
+        if (world.fs != NULL)
+            world_abandon(&world);
+        world_done(&world);
+        cr_assert_gt(n_calls, 0);
+        for (uint64_t at = 1; at <= n_calls; at++)
+            crash_once(seed, migrates, at);
+    }
+}
+
 static void expect_bytes(struct world *world, struct file *file, const char *bytes, size_t len)
 {
     char found[256];

@@ -139,3 +139,32 @@ ParameterizedTest(uint64_t *shard, fault, nor_by_a_migration)
 {
     fail_programs(1000, *shard, true);
 }
+
+ParameterizedTestParameters(fault, at_every_call)
+{
+    static uint64_t shard[SHARDS] = { 0, 1, 2, 3 };
+
+    return cr_make_param_array(uint64_t, shard, SHARDS);
+}
+
+/* Few programs, but each error at each of their calls. */
+ParameterizedTest(uint64_t *shard, fault, at_every_call)
+{
+    uint64_t n = getenv("FALLSFS_FULL") != NULL ? 500 : 2;
+
+    for (uint64_t seed = *shard * n + 1; seed <= (*shard + 1) * n; seed++) {
+        static struct world world;
+        bool migrates = seed % 2 == 0;
+        uint64_t n_calls = run_program(&world, seed, migrates, NULL);
+
+        world_done(&world);
+        cr_assert_gt(n_calls, 0);
+        for (uint64_t i = 0; i < 2 * ARRAY_SIZE(errors) * n_calls; i++) {
+            struct fault fault = { .at = 1 + i / 2 / ARRAY_SIZE(errors),
+                                   .error = errors[i / 2 % ARRAY_SIZE(errors)],
+                                   .persistent = i % 2 == 1 };
+
+            fail_once(seed, migrates, &fault);
+        }
+    }
+}
