@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fallsctl explain: what it takes to read a part of a file as it lies, and as it could lie. */
 #include "fs/core/file_store.h"
+#include "fs/core/view.h"
+#include "fs/core/view_texts.h"
 #include "fs/ctl/advice.h"
 #include "fs/ctl/answer.h"
 #include "fs/ctl/args.h"
@@ -24,8 +26,8 @@ static const char help[] =
     "\n"
     "  --section S    a section of the array that the file is said to hold (user.falls.array): lower, upper and stride in\n"
     "                 each dimension, from 0, both included; the stride may be left out\n"
-    "  --view L       what one element of this layout has; L may be the name of a view of the file\n"
-    "  --element N    which element, 0 unless told\n"
+    "  --view L       what one element of this layout has, as in '... element 2'; or the name of a view of the file\n"
+    "  --element N    which element, if the text does not say; 0 unless told\n"
     "  --range O:N    N bytes from offset O on; the whole file unless told\n"
     "  --json         machine-readable output\n"
     "\n"
@@ -110,39 +112,61 @@ static int want_range(struct question *question, uint64_t off, uint64_t len)
     return section_new(&bytes, &all, &question->wanted);
 }
 
-/* The layout itself, or the name of a view that the file has. */
-static int find_view(struct question *question, const char *path, const char *view, struct layout **ret_layout,
-                     char why[static ATTRS_WHY])
+static void view_putp(struct view **view)
 {
-    struct layout_error error;
+    view_put(*view);
+}
+
+/* As --element says, or the text itself, or else element 0. */
+static int parse_view(const char *text, const uint64_t *element, uint32_t n_disks, struct view **ret_view,
+                      struct layout_error *ret_error)
+{
+    cleanup(freep) char *full = NULL;
+    struct layout_error second;
+
+    if (element == NULL && view_parse(text, strlen(text), n_disks, ret_view, ret_error) == 0)
+        return 0;
+    if (asprintf(&full, "%s element %" PRIu64, text, element != NULL ? *element : 0) < 0)
+        return -ENOMEM;
+    return view_parse(full, strlen(full), n_disks, ret_view, element != NULL ? ret_error : &second);
+}
+
+/* The pattern itself, or the name of a view that the file has. */
+static int find_view(const struct question *question, const char *path, const char *asked, const uint64_t *element,
+                     struct view **ret_view, char why[static ATTRS_WHY])
+{
+    cleanup(freep) char *text = NULL;
+    struct layout_error error = { 0 };
     char name[256];
 
-    snprintf(name, sizeof name, "view.%s", view);
-    if (strspn(view, "({ ") > 0 || strlen(view) > 200 || attrs_get(path, name, &question->asked) < 0)
-        question->asked = strdup(view);
-    if (question->asked == NULL)
+    snprintf(name, sizeof name, "view.%s", asked);
+    if (!view_name_is_valid(asked) || attrs_get(path, name, &text) < 0)
+        text = strdup(asked);
+    if (text == NULL)
         return attrs_refuse(why, -ENOMEM, "out of memory");
-    if (layout_parse(question->asked, strlen(question->asked), question->laid.n_takes, ret_layout, &error) < 0)
-        return attrs_refuse(why, -EINVAL, "--view: column %zu: %s", error.column, error.why);
+    if (parse_view(text, element, question->laid.n_takes, ret_view, &error) < 0)
+        return attrs_refuse(why, -EINVAL, "--view: %scolumn %zu: %s",
+                            view_name_is_valid(text) ? "the file has no view of that name, and as a layout " : "",
+                            error.column, error.why);
     return 0;
 }
 
 static int want_view(struct question *question, const char *path, const struct request *request,
                      char why[static ATTRS_WHY])
 {
-    cleanup(layout_freep) struct layout *layout = NULL;
-    uint64_t element = 0, end;
-    int r = find_view(question, path, request->view, &layout, why);
+    cleanup(view_putp) struct view *view = NULL;
+    uint64_t element, end;
+    int r = 0;
 
-    if (r == 0 && request->element != NULL && layout_parse_size(request->element, &element) < 0)
+    if (request->element != NULL && layout_parse_size(request->element, &element) < 0)
         r = attrs_refuse(why, -EINVAL, "--element %s is no number from 0 on", request->element);
-    if (r == 0 && element >= layout->pattern->n_elements)
-        r = attrs_refuse(why, -EINVAL, "--element %" PRIu64 ": the view has elements 0 to %" PRIu32, element,
-                         layout->pattern->n_elements - 1);
+    if (r == 0)
+        r = find_view(question, path, request->view, request->element != NULL ? &element : NULL, &view, why);
     if (r < 0)
         return r;
-    end = question->laid.size > 0 ? question->laid.size : layout->pattern->disp + layout->pattern->size;
-    r = nest_cut(pattern_element(layout->pattern, (uint32_t) element), 0, end, &question->wanted);
+    question->asked = layout_without_disks(view->layout);
+    end = question->laid.size > 0 ? question->laid.size : view->layout->pattern->disp + view->layout->pattern->size;
+    r = question->asked == NULL ? -ENOMEM : nest_cut(view->nest, 0, end, &question->wanted);
     return r < 0 ? attrs_refuse(why, r, "--view: %s", strerror(-r)) : 0;
 }
 

@@ -163,8 +163,15 @@ expect 1 '' 'matrix: --section 0:7: the array has 2*' explain --section 0:7 matr
 expect 1 '' 'matrix: --section 0:7,x is not L:U:S *' explain --section 0:7,x matrix
 setfattr -x user.falls.array .
 expect 1 '' 'a: nobody has said what array this is: *' explain --section 0:1 a
-expect 1 '' 'matrix: --view: column 1: *' explain --view nonsense matrix
-expect 1 '' 'matrix: --element 4: the view has elements 0 to 3' explain --view 'stripe(1,4)' --element 4 matrix
+expect 1 '' 'matrix: --view: the file has no view of that name, and as a layout column 1: *' explain --view nonsense matrix
+expect 1 '' 'matrix: --view: column 21: no such element: there are 4, *' explain --view 'stripe(1,4)' --element 4 matrix
+expect 1 '' 'matrix: --view: column 21: no such element: there are 4, *' explain --view 'stripe(1,4) element 4' matrix
+expect 1 '' 'matrix: --view: column 1: expected one, *' explain --view 'stripes(1,4)' matrix
+setfattr -n user.falls.view.right -v 'array(shape=8x8, dist=(*,block), grid=1x2) element 1' matrix
+json '.files[0].now | [.bytes_wanted, .runs, .disks]' '[32,2,2]' explain --view right matrix
+json '.files[0].now | [.bytes_wanted, .runs, .disks]' '[32,2,2]' explain --view 'array(shape=8x8, dist=(*,block), grid=1x2) element 0' matrix
+json '.files[0].best.layout' '"array(shape=8x8, dist=(*,block), grid=1x2)"' explain --view right matrix
+setfattr -x user.falls.view.right matrix
 expect 1 '' 'runs: is a directory: name files' explain runs
 expect 2 '' '*one of*' explain --range 0:1 --section 0:1 matrix
 truncate -s 64M b
