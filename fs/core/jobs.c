@@ -20,6 +20,7 @@
 struct task {
     struct job_view view; /* lock */
     struct inode *inode;  /* with a reference */
+    uint64_t before;      /* number of the job that its file had last; 0: none */
     struct record record; /* of the file when it was last looked at: its id */
     struct file *file;    /* in use as long as the job is not over; NULL: not yet */
     struct migration migration;
@@ -140,6 +141,7 @@ static int enlist(struct jobs *jobs, struct task *task)
         jobs->room = room;
     }
     task->view.number = ++jobs->n_jobs;
+    task->before = task->inode->job != NULL ? task->inode->job->view.number : 0;
     jobs->task[jobs->n++] = task;
     task->inode->job = task;
     return 0;
@@ -153,7 +155,7 @@ static void take_from_list(struct jobs *jobs, struct task *task)
     set_state(jobs, task, JOB_WAITS, 0);
     memmove(&jobs->task[i], &jobs->task[i + 1], (--jobs->n - i) * sizeof(struct task *));
     if (task->inode->job == task)
-        task->inode->job = NULL;
+        task->inode->job = find_number(jobs, task->before); /* what did not begin is forgotten, not what was before */
 }
 
 /* When there are many that are over, the first of them goes. */
@@ -248,6 +250,62 @@ static bool has_room(struct jobs *jobs, const struct task *task, const struct la
     return has;
 }
 
+/* Whether the file is on its way to just this layout, or has it since a moment ago. */
+static bool is_target(struct jobs *jobs, struct file *file, const struct file_layout *layout, bool rotates)
+{
+    struct file_layout *target;
+    struct record record;
+    bool migrates, is;
+
+    pthread_mutex_lock(&file->meta);
+    record = file->record;
+    pthread_mutex_unlock(&file->meta);
+    migrates = record_migrates(&record);
+    if ((record.target_flags & TARGET_GIVEN_UP) != 0 ||
+        (migrates ? record.target_rotate : record.rotate) != file_layout_rotate(layout, rotates, record.id) ||
+        layouts_get(jobs->fs->layouts, migrates ? record.target_layout : record.layout, &target) < 0)
+        return false;
+    is = file_layout_equals(target, layout);
+    layouts_put(jobs->fs->layouts, target);
+    return is;
+}
+
+/* For the next mount: it is stored with how far the job got. */
+static void tell_limit(struct file *file, uint64_t limit)
+{
+    pthread_mutex_lock(&file->meta);
+    if (record_migrates(&file->record))
+        file->record.target_limit = record_pack_limit(limit);
+    pthread_mutex_unlock(&file->meta);
+}
+
+/* Somebody asks again for what is being done: the limit is the new one. -EBUSY it is something else. */
+static int add_again(struct jobs *jobs, struct inode *inode, const struct file_layout *layout, bool rotates,
+                     uint64_t limit, uint64_t *ret_number)
+{
+    struct file *file;
+    int r = -EBUSY;
+
+    if (file_get(jobs->fs, inode, &file) < 0)
+        return r;
+    if (is_target(jobs, file, layout, rotates)) {
+        pthread_mutex_lock(&jobs->lock);
+        if (inode->job != NULL && !is_over(inode->job) && !inode->job->shall_end) {
+            if (inode->job->view.limit != limit)
+                inode->job->rests_until = 0;
+            inode->job->view.limit = limit;
+            *ret_number = inode->job->view.number;
+            pthread_cond_broadcast(&jobs->changed);
+            r = 0;
+        }
+        pthread_mutex_unlock(&jobs->lock);
+        if (r == 0)
+            tell_limit(file, limit);
+    }
+    file_put(jobs->fs, file);
+    return r;
+}
+
 int jobs_add(struct jobs *jobs, struct inode *inode, const struct file_layout *layout, bool rotates, uint64_t limit,
              uint64_t *ret_number)
 {
@@ -258,12 +316,13 @@ int jobs_add(struct jobs *jobs, struct inode *inode, const struct file_layout *l
     inode_ref(jobs->fs->inodes, inode);
     r = list_task(jobs, inode, limit, &task);
     if (r < 0)
-        return r;
+        return r == -EBUSY ? add_again(jobs, inode, layout, rotates, limit, ret_number) : r;
     r = file_get(jobs->fs, inode, &task->file);
     if (r == 0) {
         look_at_record(task);
         migration_init(&task->migration, jobs->fs, task->file);
         to = (struct laying){ layout, file_layout_rotate(layout, rotates, task->record.id) };
+        task->migration.limit = limit;
         if (has_room(jobs, task, &to))
             r = migration_begin(&task->migration, layout, rotates);
         else
@@ -351,6 +410,7 @@ static int load(struct jobs *jobs, struct task *task)
         (void) journal_add(jobs->fs, task->file);
     pthread_mutex_lock(&jobs->lock);
     task->view.total = task->record.size;
+    task->view.limit = record_unpack_limit(task->record.target_limit);
     if ((task->record.target_flags & TARGET_GIVEN_UP) != 0)
         task->shall_end = true;
     else if ((task->record.target_flags & TARGET_PAUSED) != 0)
@@ -588,9 +648,9 @@ static void yield_to_users(struct jobs *jobs, uint64_t took)
 }
 
 /* So that it does not become faster than its limit; others may go on. */
-static void rest(struct jobs *jobs, struct task *task, uint64_t bytes, uint64_t took)
+static void rest(struct jobs *jobs, struct task *task, uint64_t limit, uint64_t bytes, uint64_t took)
 {
-    uint64_t ms = (uint64_t) ((double) bytes * 1000 / (double) task->view.limit);
+    uint64_t ms = (uint64_t) ((double) bytes * 1000 / (double) limit);
 
     pthread_mutex_lock(&jobs->lock);
     task->rests_until = watch_now() + (ms > took ? ms - took : 0);
@@ -619,26 +679,26 @@ static void *work(void *arg)
     bool go_on = true;
 
     while (go_on) {
-        uint64_t began = watch_now(), n_io = atomic_load(&jobs->fs->n_io), bytes, took;
+        uint64_t began = watch_now(), n_io = atomic_load(&jobs->fs->n_io), bytes, took, limit = 0;
         struct task *task;
-        bool is_limited;
 
         pthread_mutex_lock(&jobs->lock);
         task = jobs->stop ? NULL : take(jobs);
         if (task == NULL)
             go_on = wait_a_while(jobs, until_next(jobs));
+        else
+            limit = task->view.limit;
         pthread_mutex_unlock(&jobs->lock);
         if (task == NULL)
             continue;
         bytes = task->view.done;
         work_on(jobs, task);
         bytes = task->view.done - MIN(bytes, task->view.done);
-        is_limited = task->view.limit > 0;
         took = watch_now() - began;
-        if (is_limited)
-            rest(jobs, task, bytes, took);
+        if (limit > 0)
+            rest(jobs, task, limit, bytes, took);
         let_go(jobs, task);
-        if (!is_limited && bytes > 0 && atomic_load(&jobs->fs->n_io) != n_io)
+        if (limit == 0 && bytes > 0 && atomic_load(&jobs->fs->n_io) != n_io)
             yield_to_users(jobs, took);
     }
     return NULL;

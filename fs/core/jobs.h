@@ -57,7 +57,8 @@ void jobs_stop(struct jobs *jobs);
 bool jobs_step(struct jobs *jobs);
 
 /* The file shall have this layout; rotates as layouts_add has it; limit: bytes a second, 0: what users leave. 1 when it
- * has the layout already; -EBUSY it is on its way to one; -ENOSPC some disk has no room for it. */
+ * has the layout already, 0 also when it is on its way there: the limit is the new one; -EBUSY it is on its way to
+ * another; -ENOSPC some disk has no room for it. */
 int jobs_add(struct jobs *jobs, struct inode *inode, const struct file_layout *layout, bool rotates, uint64_t limit,
              uint64_t *ret_number);
 

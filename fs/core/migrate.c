@@ -106,6 +106,7 @@ static int set_target(struct migration *migration, const struct file_layout *lay
     memcpy(record.target_layout, layout->hash, HASH_SIZE);
     record.target_rotate = rotate;
     record.target_flags = 0;
+    record.target_limit = record_pack_limit(migration->limit);
     record.migrated = 0;
     record.state = record.state == RECORD_OK ? RECORD_MIGR : record.state;
     r = store_durably(migration, &record);

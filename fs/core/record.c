@@ -81,6 +81,7 @@ void record_encode(const struct record *record, uint8_t bytes[static RECORD_SIZE
     put(&c, record->target_rotate, 2);
     put(&c, record->target_flags, 2);
     put(&c, record->migrated, 8);
+    put(&c, record->target_limit, 2);
     c.at = bytes + BODY;
     put(&c, XXH3_64bits(bytes, BODY), 8);
 }
@@ -92,11 +93,30 @@ bool record_migrates(const struct record *record)
     return memcmp(record->target_layout, none, HASH_SIZE) != 0;
 }
 
+/* So many bits of a limit, and behind them how far they are shifted. */
+#define LIMIT_BITS  11
+#define LIMIT_SHIFT 31
+
+uint16_t record_pack_limit(uint64_t limit)
+{
+    unsigned shift = 0;
+
+    while (shift < LIMIT_SHIFT && limit >> shift >> LIMIT_BITS != 0)
+        shift++;
+    return (uint16_t) (shift << LIMIT_BITS | MIN(limit >> shift, (1U << LIMIT_BITS) - 1));
+}
+
+uint64_t record_unpack_limit(uint16_t packed)
+{
+    return (uint64_t) (packed & ((1U << LIMIT_BITS) - 1)) << (packed >> LIMIT_BITS);
+}
+
 void record_end_migration(struct record *record)
 {
     memset(record->target_layout, 0, HASH_SIZE);
     record->target_rotate = 0;
     record->target_flags = 0;
+    record->target_limit = 0;
     record->migrated = 0;
     if (record->state == RECORD_MIGR)
         record->state = RECORD_OK;
@@ -106,7 +126,7 @@ static bool is_migration_sound(const struct record *record)
 {
     if (!record_migrates(record))
         return record->state != RECORD_MIGR && record->target_rotate == 0 && record->target_flags == 0 &&
-               record->migrated == 0;
+               record->target_limit == 0 && record->migrated == 0;
     return record->state != RECORD_OK && record->target_flags <= (TARGET_PAUSED | TARGET_GIVEN_UP) &&
            record->migrated <= UINT64_C(1) << 62 && record->oldest_gen == record->gen && record->gen < UINT64_MAX - 1;
 }
@@ -142,6 +162,7 @@ int record_decode(const uint8_t *bytes, size_t len, struct record *ret_record)
     record.target_rotate = (uint16_t) get(&at, 2);
     record.target_flags = (uint32_t) get(&at, 2);
     record.migrated = get(&at, 8);
+    record.target_limit = (uint16_t) get(&at, 2);
     /* A sum can be forged: what is believed later must be in range now. */
     if (record.state > RECORD_DAMAGED || record.oldest_gen > record.gen || record.size > UINT64_C(1) << 62 ||
         record.durable_size > record.size || (record.hidden_mode & ~0600) != 0 || !is_migration_sound(&record))

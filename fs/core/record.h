@@ -47,6 +47,7 @@ struct record {
     uint8_t layout[HASH_SIZE];
     uint8_t old_layout[HASH_SIZE];    /* of generations before gen */
     uint8_t target_layout[HASH_SIZE]; /* of a migration; zeros: there is none, and no other field of it is set */
+    uint16_t target_limit;            /* of a migration, bytes a second: record_unpack_limit; 0: none */
     uint64_t migrated; /* up to here generation gen + 1 has, durably, what gen has, and nothing was written since */
     uint64_t size;
     uint64_t durable_size;      /* what an fsync has confirmed: subfiles are as long as it demands */
@@ -91,6 +92,10 @@ static inline uint16_t record_rest(const struct record *record)
 {
     return record_migrates(record) ? RECORD_MIGR : RECORD_OK;
 }
+
+/* A limit in 16 bits, short by less than a thousandth of it, and back; 0 is none. */
+uint16_t record_pack_limit(uint64_t limit);
+uint64_t record_unpack_limit(uint16_t packed);
 
 /* The file is on its way no more. */
 void record_end_migration(struct record *record);

@@ -111,3 +111,50 @@ Test(migrate, subfiles_stay_wherever_a_file_starts)
     world_abandon(&world);
     world_done(&world);
 }
+
+Test(migrate, a_limit_outlasts_the_mount)
+{
+    static const struct cred cred = { .umask = 022 };
+    static const uint64_t limit = UINT64_C(100) << 20;
+    static struct world world;
+    struct layout_error error;
+    struct choice choice;
+    struct job_view view;
+    struct inode *inode;
+    struct file *file;
+    struct stat st;
+    uint64_t number;
+
+    cr_assert_eq(world_init(&world, 2, "stripe(7)", 0, 1), 0);
+    cr_assert_eq(world_mount(&world), 0);
+    cr_assert_eq(tree_create(world.fs, inodes_root(world.fs->inodes), "f", 0644, &cred, &inode, &st, &file), 0);
+    cr_assert_eq(file_write(world.fs, file, "some bytes", 10, 0), 10);
+    cr_assert_eq(layouts_add(world.fs->layouts, "one", &choice.layout, &choice.rotates, &error), 0);
+    cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, choice.rotates, limit / 2, &number), 0);
+    cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, choice.rotates, limit, &number), 0, "said again");
+    layouts_put(world.fs->layouts, choice.layout);
+    file_put(world.fs, file);
+    inode_unref(world.fs->inodes, inode);
+    world_unmount(&world);
+
+    cr_assert_eq(world_mount(&world), 0);
+    cr_assert(jobs_step(world.fs->jobs));
+    cr_assert(jobs_next(world.fs->jobs, 0, &view, &inode));
+    cr_assert_eq(view.limit, limit, "%" PRIu64, view.limit);
+    inode_unref(world.fs->inodes, inode);
+    world_finish_jobs(&world);
+    world_abandon(&world);
+    world_done(&world);
+}
+
+Test(migrate, limits_are_kept_in_few_bits)
+{
+    static const uint64_t limits[] = { 0, 1, 2047, 2048, 102400, 999999999, UINT64_C(1) << 41 };
+
+    for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+        uint64_t kept = record_unpack_limit(record_pack_limit(limits[i]));
+
+        cr_assert(kept <= limits[i] && limits[i] - kept <= limits[i] / 1000, "%" PRIu64 ": %" PRIu64, limits[i], kept);
+    }
+    cr_assert_gt(record_unpack_limit(record_pack_limit(UINT64_MAX)), UINT64_C(1) << 41);
+}

@@ -127,6 +127,8 @@ case $(value jobs.0 "$mnt") in
 *) fail "a remount: $(value jobs.0 "$mnt")" ;;
 esac
 ok 'resume' setfattr -n user.falls.jobs -v 'resume 1' "$mnt"
+same 'a remount: its limit' "$(value migrate "$mnt/f" | grep -o 'limit=[0-9]*')" limit=1048576
+ok 'no limit any more' migrate 'stripe(64K)' "$mnt/f"
 ok 'resumed: reached' finished "$mnt/f"
 ok 'resumed: content' cmp "$work/random" "$mnt/f"
 ok 'slowly again' migrate 'limit=1M one' "$mnt/f"
