@@ -559,9 +559,8 @@ static int list(struct listing *listing, const struct node *node)
 
     if (!add(listing, ".", node_ino(node->kind, node->inode, NULL), S_IFDIR) || !add(listing, "..", NODE_BIT, S_IFDIR))
         return 0;
-    if (node->kind == NODE_TOP) {
-        if (add(listing, TICKETS_NAME, node_ino(NODE_TICKETS, node->inode, NULL), S_IFDIR))
-            (void) add(listing, VIEWS_NAME, node_ino(NODE_MIRROR, node->inode, NULL), S_IFDIR);
+    if (node->kind == NODE_TOP) { /* tickets are nobody's to look for */
+        (void) add(listing, VIEWS_NAME, node_ino(NODE_MIRROR, node->inode, NULL), S_IFDIR);
         return 0;
     }
     if (node->kind == NODE_TICKETS)
