@@ -4,6 +4,9 @@
 #include "fs/core/view_texts.h"
 #include "fs/daemon/virtual.h"
 
+#include <stdarg.h>
+#include <string.h>
+
 int view_get(const struct virtual_call *call, FILE *out)
 {
     cleanup(freep) char *text = NULL;
@@ -23,8 +26,30 @@ static int check_characters(const struct virtual_call *call, const char *value, 
     return 0;
 }
 
+/* A text that leaves the number of elements to the volume must not mean something else when disks join or leave: it is
+ * kept with those there are now. */
+static int pin(const struct view *view, uint32_t n_disks, const char *value, char **ret_text)
+{
+    cleanup(layout_freep) struct layout *layout = NULL;
+    cleanup(freep) char *bare = layout_without_disks(view->layout);
+    struct layout_error error;
+    bool leaves_open = layout_parse(view->layout->text, strlen(view->layout->text), 0, &layout, &error) == 0 &&
+                       layout->pattern == NULL;
+    int n;
+
+    if (bare == NULL)
+        return -ENOMEM;
+    if (leaves_open)
+        n = asprintf(ret_text, "%s%s on d0-d%" PRIu32 " element %" PRIu32, bare, strchr(bare, '#') != NULL ? "\n" : "",
+                     n_disks - 1, view->element);
+    else
+        n = asprintf(ret_text, "%s", value);
+    return n < 0 ? -ENOMEM : 0;
+}
+
 int view_set(const struct virtual_call *call, const char *value, size_t len)
 {
+    cleanup(freep) char *text = NULL;
     struct layout_error error = { 0 };
     struct view *view;
     int r = virtual_check_owner(call);
@@ -38,8 +63,10 @@ int view_set(const struct virtual_call *call, const char *value, size_t len)
     r = view_parse(value, len, call->fs->volume->n_disks, &view, &error);
     if (r < 0)
         return virtual_refuse_text(call, r, &error);
+    r = pin(view, call->fs->volume->n_disks, value, &text);
     view_put(view);
-    r = view_texts_set(call->fs, call->inode, call->rest, value);
+    if (r == 0)
+        r = view_texts_set(call->fs, call->inode, call->rest, text);
     return r == -E2BIG ? virtual_refuse(call, r,
                                         "the home disk has no room for so many attributes: remove a view with setfattr "
                                         "-x, or write this one shorter, as with array(...)")

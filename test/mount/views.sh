@@ -120,6 +120,12 @@ same 'and takes little' "$(($(stat -c %b "$mnt/sparse") < 4096))" 1
 cp "$work/bytes" "$mnt/b"
 set_view whole "$(value layout "$mnt/b" | sed 's/ on .*//; s/)$/,3)/') element 1" "$mnt/b"
 set_view fine 'stripe(100,3) element 1' "$mnt/b"
+ok 'one with as many elements as there are disks' set_view all 'stripe(100) # each its own
+element 1' "$mnt/b"
+same 'keeps these when others join' "$(value view.all "$mnt/b")" 'stripe(100) # each its own
+ on d0-d2 element 1'
+ok 'and is written back as it is' set_view all "$(value view.all "$mnt/b")" "$mnt/b"
+ok 'it has the same bytes' cmp "$views/b/fine" "$views/b/all"
 every "$work/bytes" 65536 3 1 >"$work/view"
 ok 'the subfile' cmp "$work/view" "$views/b/whole"
 cat "$views/b/fine" >"$work/out"
