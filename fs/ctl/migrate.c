@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fallsctl migrate: other layouts for files that have bytes. */
 #include "fs/ctl/args.h"
-#include "fs/ctl/begun.h"
 #include "fs/ctl/job.h"
 #include "fs/ctl/json_read.h"
 #include "fs/ctl/moves.h"
@@ -9,12 +8,16 @@
 #include "fs/ctl/table.h"
 #include "fs/ctl/wish.h"
 
+#include <search.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define USUAL_RATE (UINT64_C(200) << 20) /* bytes a second, to say how long it may take */
 
 static const char help_text[] =
     "usage: fallsctl migrate [-n] [-b] [--wait] [--limit RATE] [--json] LAYOUT PATH...\n"
+    "       fallsctl find -0 ... | fallsctl migrate ... LAYOUT -0\n"
     "\n"
     "Gives files another layout while they are in use; of directories, the files in them and below. The file stays the\n"
     "same, whoever reads and writes it need not know. It takes room for a second copy while it goes on. A file that\n"
@@ -27,6 +30,7 @@ static const char help_text[] =
     "  --auto-default  what a file made there now would have\n"
     "%s"
     "\n"
+    "  -0              paths are read from standard input, too, with a zero byte behind each\n"
     "  --limit RATE    bytes a second each file may take, as 100M; else what users of the mount leave\n"
     "  --wait          until all are over; on a terminal, with a bar. Interrupted, the jobs go on\n"
     "  -n              only says what would be moved from which disk to which, and how long that may take\n"
@@ -40,12 +44,21 @@ static const char help_text[] =
 
 struct request {
     struct wish wish;
-    bool restripe, by_default, dry, wait, raw;
+    bool restripe, by_default, dry, wait, raw, from_stdin;
     const char *limit;
     uint64_t limit_bytes; /* 0: none */
     struct paths paths;
     struct moves moves; /* of all */
-    struct begun begun;
+    void *seen;         /* tree of struct identity: files with several names */
+    struct begun *begun;
+    size_t n_begun, n_over; /* the first n_over of them are over */
+};
+
+/* A file that has a job now. */
+struct begun {
+    char *path, *layout; /* layout may be NULL */
+    struct job_told job; /* when last looked at */
+    bool is_over;
 };
 
 /* -- one file -- */
@@ -117,14 +130,102 @@ static void tell(struct request *request, const char *path, const char *layout, 
     }
 }
 
+/* What the daemon tells of a file's last job; false: it never had one. */
+static bool read_job(const char *path, struct job_told *ret_job)
+{
+    cleanup(freep) char *text = NULL;
+    const char *at;
+    bool has_one;
+
+    if (attrs_get(path, "migrate", &text) < 0)
+        return false;
+    at = text;
+    has_one = job_next(&at, ret_job);
+    if (has_one)
+        ret_job->path = NULL;
+    return has_one;
+}
+
+/* Number 0: it never had one. */
+static struct job_told last_job(const char *path)
+{
+    struct job_told job = { .number = 0 };
+
+    (void) read_job(path, &job);
+    return job;
+}
+
+/* One that has no job any more has another file's name, was removed, or has long been over. */
+static void look_at(struct begun *begun)
+{
+    if (begun->is_over)
+        return;
+    if (!read_job(begun->path, &begun->job))
+        begun->job = (struct job_told){ .number = 0 };
+    begun->is_over = begun->job.number == 0 || !job_is_open(&begun->job);
+}
+
+/* The mount tells for a while only of what is over, and most end in the order in which they begin. */
+static void look_at_first(struct request *request)
+{
+    while (request->n_over < request->n_begun) {
+        struct begun *begun = &request->begun[request->n_over];
+
+        look_at(begun);
+        if (!begun->is_over)
+            return;
+        request->n_over++;
+    }
+}
+
+static int note_begun(struct request *request, const char *path, const char *layout)
+{
+    struct begun *more = realloc(request->begun, (request->n_begun + 1) * sizeof *more);
+
+    if (more == NULL)
+        return -ENOMEM;
+    request->begun = more;
+    more[request->n_begun] = (struct begun){ .path = strdup(path), .layout = layout != NULL ? strdup(layout) : NULL };
+    if (more[request->n_begun].path == NULL) {
+        free(more[request->n_begun].layout);
+        return -ENOMEM;
+    }
+    request->n_begun++;
+    if (request->wait)
+        look_at_first(request);
+    return 0;
+}
+
 static int begin(struct request *request, const char *path, const char *layout, char why[static ATTRS_WHY])
 {
+    cleanup(freep) char *text = NULL;
     const char *what = request->restripe ? "restripe" : request->by_default ? "auto" : layout;
-    bool goes_on;
-    int r = begun_add(&request->begun, path, what, request->limit, &goes_on, why);
+    uint64_t before = last_job(path).number;
+    struct job_told job;
+    int r = 0;
 
-    if (r == 0)
-        tell(request, path, layout, goes_on ? "running" : "done", NULL); /* it had it already, or is small */
+    if (asprintf(&text, "%s%s%s%s", request->limit != NULL ? "limit=" : "",
+                 request->limit != NULL ? request->limit : "", request->limit != NULL ? " " : "", what) < 0) {
+        snprintf(why, ATTRS_WHY, "out of memory");
+        return -ENOMEM;
+    }
+    r = attrs_set(path, "migrate", text, why);
+    if (r < 0)
+        return r;
+    job = last_job(path);
+    if (strcmp(job.state, "done") == 0 || (job.number == before && !job_is_open(&job))) {
+        tell(request, path, layout, "done", NULL); /* it had it already, or is small */
+        return 0;
+    }
+    if (!job_is_open(&job)) {
+        snprintf(why, ATTRS_WHY, "keeps its layout: %s", job.error != 0 ? strerror(job.error) : "cancelled");
+        return job.error != 0 ? -job.error : -ECANCELED;
+    }
+    r = note_begun(request, path, layout);
+    if (r == 0 && !request->wait)
+        tell(request, path, layout, "running", NULL);
+    else if (r < 0)
+        snprintf(why, ATTRS_WHY, "its migration has begun, but cannot be waited for: out of memory");
     return r;
 }
 
@@ -150,24 +251,122 @@ static void migrate_file(struct request *request, const char *path)
 
 /* -- trees -- */
 
+struct identity {
+    dev_t dev;
+    ino_t ino;
+};
+
+static int compare_identities(const void *x, const void *y)
+{
+    const struct identity *a = x, *b = y;
+
+    if (a->dev != b->dev)
+        return a->dev < b->dev ? -1 : 1;
+    return a->ino < b->ino ? -1 : a->ino > b->ino;
+}
+
+/* A file that has come by under another name. Without memory nothing has. */
+static bool was_seen(struct request *request, const struct stat *st)
+{
+    struct identity *identity = st->st_nlink > 1 ? malloc(sizeof *identity) : NULL;
+    void **found;
+
+    if (identity == NULL)
+        return false;
+    *identity = (struct identity){ st->st_dev, st->st_ino };
+    found = tsearch(identity, &request->seen, compare_identities);
+    if (found != NULL && *found == identity)
+        return false;
+    free(identity);
+    return found != NULL;
+}
+
 static void take(void *ctx, const FTSENT *entry)
 {
     struct request *request = ctx;
 
-    if (entry->fts_info == FTS_F)
+    if (entry->fts_info == FTS_F && !was_seen(request, entry->fts_statp))
         migrate_file(request, entry->fts_path);
-    else if (entry->fts_level == 0 && entry->fts_info != FTS_D && entry->fts_info != FTS_DP)
+    else if (entry->fts_level == 0 && entry->fts_info != FTS_F && entry->fts_info != FTS_D && entry->fts_info != FTS_DP)
         paths_fail(&request->paths, entry->fts_path, "is neither a file nor a directory");
+}
+
+/* As fallsctl find -0 prints them. */
+static void take_from_stdin(struct request *request)
+{
+    cleanup(freep) char *path = NULL;
+    size_t room = 0;
+
+    while (getdelim(&path, &room, 0, stdin) > 0)
+        if (path[0] != 0)
+            paths_walk(&request->paths, path, take, request);
+    if (ferror(stdin))
+        paths_fail(&request->paths, "standard input", "%s", strerror(errno));
 }
 
 /* -- waiting -- */
 
-static void tell_failed(void *ctx, const char *path, int error)
-{
-    struct request *request = ctx;
+#define MAX_LOOKS 64 /* at a time; those behind wait for these */
 
-    paths_fail(&request->paths, path, "keeps its layout: %s", strerror(error));
-    request->paths.done--;
+/* What all have done together. */
+static struct job_told look_at_begun(struct request *request, uint32_t *ret_open)
+{
+    struct job_told sum = { 0 };
+    uint32_t looks = 0;
+
+    look_at_first(request);
+    *ret_open = 0;
+    for (size_t i = 0; i < request->n_begun; i++) {
+        struct begun *begun = &request->begun[i];
+
+        if (!begun->is_over && looks++ < MAX_LOOKS)
+            look_at(begun);
+        sum.done += begun->job.done;
+        sum.total += begun->job.total;
+        sum.rate += strcmp(begun->job.state, "running") == 0 ? begun->job.rate : 0;
+        *ret_open += !begun->is_over && strcmp(begun->job.state, "paused") != 0;
+    }
+    return sum;
+}
+
+/* Nobody tells any more how it ended: the layout does, if this was to be one that is easily known. */
+static bool has_layout(const struct begun *begun)
+{
+    cleanup(laid_done) struct laid laid = { 0 };
+    char why[ATTRS_WHY];
+
+    if (laid_init(&laid, begun->path, why) < 0)
+        return false;
+    return begun->layout == NULL || strstr(begun->layout, "pool:") != NULL || laid_is(&laid, begun->layout);
+}
+
+static void tell_end(struct request *request, const struct begun *begun)
+{
+    if (strcmp(begun->job.state, "failed") == 0)
+        paths_fail(&request->paths, begun->path, "keeps its layout: %s", strerror(begun->job.error));
+    else if (begun->job.number == 0 && !has_layout(begun))
+        paths_fail(&request->paths, begun->path, "is not there any more, or keeps its layout");
+    else
+        tell(request, begun->path, begun->layout, begun->job.number == 0 ? "done" : begun->job.state, NULL);
+}
+
+static void wait_for_all(struct request *request)
+{
+    struct job_bar bar = { 0 };
+    struct job_told sum;
+    uint32_t n_open;
+
+    for (;;) {
+        sum = look_at_begun(request, &n_open);
+        if (n_open == 0)
+            break;
+        job_bar(&bar, sum.done, sum.total, sum.rate, n_open, false);
+        usleep(n_open > MAX_LOOKS ? 20000 : 100000);
+    }
+    if (bar.shown)
+        job_bar(&bar, sum.done, sum.total, sum.rate, 0, true);
+    for (size_t i = 0; i < request->n_begun; i++)
+        tell_end(request, &request->begun[i]);
 }
 
 /* -- the command line -- */
@@ -192,7 +391,7 @@ static bool has_wish(const struct wish *wish)
 
 static enum ctl_status run(struct request *request, const struct args *args, bool as_json)
 {
-    if (args->n == 0)
+    if (args->n == 0 && !request->from_stdin)
         return args_complain("migrate", "which files or directories?", NULL);
     if (request->restripe + request->by_default + has_wish(&request->wish) != 1)
         return args_complain("migrate", "one of --restripe, --auto-default and a layout must be said", NULL);
@@ -201,8 +400,10 @@ static enum ctl_status run(struct request *request, const struct args *args, boo
     paths_begin(&request->paths, as_json);
     for (int i = 0; i < args->n; i++)
         paths_walk(&request->paths, args->word[i], take, request);
+    if (request->from_stdin)
+        take_from_stdin(request);
     if (request->wait && !request->dry)
-        begun_wait(&request->begun, 0, tell_failed, request);
+        wait_for_all(request);
     if (request->dry)
         print_plan(request);
     return paths_end(&request->paths);
@@ -212,25 +413,31 @@ enum ctl_status ctl_migrate(int argc, char **argv)
 {
     struct request request = { .raw = false };
     bool as_json = false;
-    struct arg arg[7 + WISH_ARGS] = { { .name = "-n", .other = "--dry-run", .set = &request.dry },
+    struct arg arg[8 + WISH_ARGS] = { { .name = "-n", .other = "--dry-run", .set = &request.dry },
                                       { .name = "--restripe", .set = &request.restripe },
                                       { .name = "--auto-default", .set = &request.by_default },
                                       { .name = "--wait", .set = &request.wait },
                                       { .name = "--limit", .value = &request.limit },
                                       { .name = "-b", .other = "--bytes", .set = &request.raw },
+                                      { .name = "-0", .other = "--null", .set = &request.from_stdin },
                                       { .name = "--json", .set = &as_json } };
     cleanup(freep) char *help = NULL;
     struct args args = { .verb = "migrate", .arg = arg, .n_args = ARRAY_SIZE(arg) };
     enum ctl_status status;
 
-    wish_args(&request.wish, arg + 7);
+    wish_args(&request.wish, arg + 8);
     if (asprintf(&help, help_text, wish_help) < 0)
         return CTL_ERROR;
     args.help = help;
     if (!args_read(&args, argc, argv, &status))
         return status;
     status = run(&request, &args, as_json);
-    begun_done(&request.begun);
+    for (size_t i = 0; i < request.n_begun; i++) {
+        free(request.begun[i].path);
+        free(request.begun[i].layout);
+    }
+    free(request.begun);
+    tdestroy(request.seen, free);
     moves_done(&request.moves);
     return status;
 }

@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# fallsctl migrate and jobs, on a mount: migrate_verbs.sh FALLSFS FALLSCTL
+# shellcheck disable=SC2317  # functions are called by ok and not
+source "$(dirname "$0")/common.sh"
+
+fallsctl=$(realpath "$fallsctl")
+fallsfs=$(realpath "$fallsfs")
+
+# state FILE: of its last job
+state() {
+    getfattr -n user.falls.migrate --only-values "$1" 2>/dev/null | sed -n 's/.* state=\([a-z]*\) .*/\1/p'
+}
+
+layout_of() {
+    getfattr -n user.falls.layout --only-values "$1" 2>/dev/null
+}
+
+# reaches FILE STATE
+reaches() {
+    local i
+    for ((i = 0; i < 500; i++)); do
+        [ "$(state "$1")" != "$2" ] || return 0
+        sleep 0.02
+    done
+    getfattr -n user.falls.migrate --only-values "$1"
+    return 1
+}
+
+make_volume 4
+rm -rf "$work"/d[0-9]*
+mkdir "${disks[@]}"
+"$fallsctl" format --pool slow "$work/d0" "$work/d1" --pool fast "$work/d2" "$work/d3" >"$work/out" 2>&1 || die "format: $(cat "$work/out")"
+start
+cd "$mnt" || exit 1
+head -c 3000000 /dev/urandom >"$work/random"
+
+# -- a file with several names is one file --
+mkdir tree
+cp "$work/random" tree/a
+ln tree/a tree/b
+ln tree/a c
+cp "$work/random" tree/single
+ok 'a tree with links' "$fallsctl" migrate --wait -L 'stripe(64K)' tree c
+same 'is silent' "$(cat "$work/out")" ''
+same 'in which a file is counted once' "$("$fallsctl" migrate -n --json -L one tree c | jq -c '[(.files | length), (.files | map(.bytes) | add)]')" '[2,6000000]'
+ok 'its bytes' cmp "$work/random" c
+
+# -- names from find --
+ok 'names from find' sh -c "'$fallsctl' find --layout 'stripe(64K)' -0 tree | '$fallsctl' migrate --wait -L one -0"
+same 'they were migrated' "$(layout_of tree/a) $(layout_of tree/single)" 'one on d0-d3 one on d0-d3'
+ok 'beside others' sh -c "printf 'tree/a\\0tree/b\\0' | '$fallsctl' migrate --wait -L 'stripe(4K)' -0 tree/single"
+same 'all of them' "$(layout_of tree/a) $(layout_of tree/single)" 'stripe(4K) on d0-d3 stripe(4K) on d0-d3'
+refused 'what is not there' 'nowhere: No such file' sh -c "printf 'nowhere' | '$fallsctl' migrate -L one -0"
+ok 'nothing' "$fallsctl" migrate -L one -0
+
+# -- what became of it --
+same 'waited for' "$("$fallsctl" migrate --wait --json -L 'stripe(8K)' tree | jq -c '[.files[] | .state] | unique')" '["done"]'
+same 'had it' "$("$fallsctl" migrate --wait --json -L 'stripe(8K)' tree | jq -c '[.files[] | .state] | unique')" '["done"]'
+ok 'slowly' "$fallsctl" migrate --limit 100K -L one tree/a
+same 'not waited for' "$("$fallsctl" migrate --json --limit 100K -L one tree/a | jq -c '[.files[] | .state]')" '["running"]'
+same 'the same again is the same job' "$("$fallsctl" jobs --json "$mnt" | jq -c '[.jobs[] | select(.state == "running" or .state == "waiting")] | length')" 1
+refused 'but nothing else' 'on its way to another layout' "$fallsctl" migrate -L 'stripe(8K,2)' tree/a
+number=$("$fallsctl" jobs --json "$mnt" | jq '.jobs[-1].job')
+ok 'pause' "$fallsctl" jobs pause "$number" "$mnt"
+ok 'it pauses' reaches tree/a paused
+same 'nobody waits for what is paused' "$("$fallsctl" migrate --wait --json --limit 100K -L one tree/a | jq -c '[.files[] | .state]')" '["paused"]'
+ok 'resume' "$fallsctl" jobs resume "$number" "$mnt"
+ok 'it goes on' reaches tree/a running
+ok 'said again without a limit it has none' timeout 20 "$fallsctl" migrate --wait -L one tree/a
+same 'so it is done soon' "$(layout_of tree/a)" 'one on d0-d3'
+ok 'its bytes are the same' cmp "$work/random" tree/a
+setfattr -n user.falls.migrate -v one tree/a
+same 'what is nothing to do does not hide what was done' "$(state tree/a)" 'done'
+ok 'cancelled' "$fallsctl" migrate --limit 100K -L 'stripe(8K,2)' tree/a
+ok 'cancel' "$fallsctl" jobs cancel "$("$fallsctl" jobs --json "$mnt" | jq '.jobs[-1].job')" "$mnt"
+ok 'it ends' reaches tree/a cancelled
+not 'what is over takes no orders' "$fallsctl" jobs resume "$number" "$mnt"
+not 'nor what never was' "$fallsctl" jobs pause 999999 "$mnt"
+ok 'nothing to wait for' timeout 20 "$fallsctl" jobs wait "$mnt"
+
+# -- many, more than are remembered --
+mkdir many
+for i in $(seq 150); do
+    head -c 20000 "$work/random" >"many/$i"
+done
+same 'all are done' "$("$fallsctl" migrate --wait --json -L 'stripe(4K,2)' many | jq -c '[(.files | length), ([.files[].state] | unique)]')" '[150,["done"]]'
+
+cd /
+finish
