@@ -103,7 +103,7 @@ static int look_at_moves(struct request *request, const char *path, const struct
     int r = layout != NULL ? 0 : default_for(path, &found, why);
 
     if (r == 0)
-        r = moves_init(moves, laid, layout != NULL ? layout : found, why);
+        r = moves_init(moves, laid, path, layout != NULL ? layout : found, why);
     if (r == 0)
         moves_add(&request->moves, moves);
     return r;
@@ -122,6 +122,7 @@ static void tell(struct request *request, const char *path, const char *layout, 
         json_string(json, "state", state);
         if (moves != NULL) {
             json_u64(json, "bytes", moves->total);
+            json_u64(json, "bytes_that_stay", moves->stays);
             moves_json(json, moves);
         }
         json_close(json, '}');
@@ -374,12 +375,13 @@ static void wait_for_all(struct request *request)
 static void print_plan(const struct request *request)
 {
     uint64_t rate = request->limit_bytes > 0 ? request->limit_bytes : USUAL_RATE;
-    char bytes[SIZE_TEXT], speed[SIZE_TEXT], time[JOB_TIME];
+    char bytes[SIZE_TEXT], stays[SIZE_TEXT], speed[SIZE_TEXT], time[JOB_TIME];
 
     if (request->paths.as_json || request->moves.bytes == NULL)
         return;
     moves_print(&request->moves, request->raw);
-    printf("%s in all, %s at %s/s\n", size_text(request->moves.total, request->raw, bytes),
+    printf("%s in all, %s stay where they are; %s at %s/s\n", size_text(request->moves.total, request->raw, bytes),
+           size_text(request->moves.stays, request->raw, stays),
            job_time(job_left(0, request->moves.total, rate), time), size_text(rate, false, speed));
 }
 

@@ -302,6 +302,25 @@ static int directory_json(const struct virtual_call *call, struct json *json)
     return r;
 }
 
+#define LONG_POOLS 4096 /* with longer names, or more disks, the value might be too long */
+
+/* That of each disk of the volume, "" for none; nothing when there are no pools. */
+static void json_pools(struct json *json, const struct volume *volume)
+{
+    size_t names = 0, len = 0;
+
+    for (uint32_t i = 0; i < volume->n_disks; i++) {
+        names += strlen(volume->disk[i].pool);
+        len += strlen(volume->disk[i].pool) + sizeof "\"\"";
+    }
+    if (names == 0 || len > LONG_POOLS)
+        return;
+    json_open(json, "pools", '[');
+    for (uint32_t i = 0; i < volume->n_disks; i++)
+        json_string(json, NULL, volume->disk[i].pool);
+    json_close(json, ']');
+}
+
 int layout_json_get(const struct virtual_call *call, FILE *out)
 {
     const struct volume *volume = call->fs->volume;
@@ -315,6 +334,7 @@ int layout_json_get(const struct virtual_call *call, FILE *out)
         if (volume_takes(volume, i))
             json_disk(&json, NULL, i);
     json_close(&json, ']');
+    json_pools(&json, volume);
     r = is_directory(call) ? directory_json(call, &json) : file_json(call, &json);
     json_close(&json, '}');
     return r;

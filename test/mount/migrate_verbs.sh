@@ -79,6 +79,32 @@ not 'what is over takes no orders' "$fallsctl" jobs resume "$number" "$mnt"
 not 'nor what never was' "$fallsctl" jobs pause 999999 "$mnt"
 ok 'nothing to wait for' timeout 20 "$fallsctl" jobs wait "$mnt"
 
+# -- what would move --
+# moves JQ-FILTER OPTION...: of a dry run
+moves() {
+    local filter=$1
+    shift
+    "$fallsctl" migrate -n --json "$@" | jq -c ".files[0] | $filter"
+}
+"$fallsctl" create -L '{d0:(0,4095,8192,1);d1:(4096,8191,8192,1)}' pair
+head -c 1000000 "$work/random" >pair
+same 'what is right stays' "$(moves '[.bytes, .bytes_that_stay, .moves[1][3], .moves[0][0]]' -L '{d0:(0,4095,8192,1);d3:(4096,8191,8192,1)}' pair)" \
+    '[499712,500288,499712,0]'
+same 'what would not change' "$(moves '[.bytes, .bytes_that_stay]' --restripe pair)" '[0,1000000]'
+same 'on the same disk, but not in the same places' "$(moves '[.bytes, .bytes_that_stay, .moves[0][0]]' -L 'stripe(8K,2) on d0,d1' pair)" '[1000000,0,250432]'
+same 'pools' "$(moves '.moves | [(.[0] | .[2:] | add), (.[1] | .[2:] | add), (map(.[:2] | add) | add)]' -p fast -S 64K pair)" '[500288,499712,0]'
+refused 'no such pool' "in a pool 'none'" "$fallsctl" migrate -n -p none -S 64K pair
+"$fallsctl" create -L one sparse
+printf data >sparse
+truncate -s 1T sparse
+printf more | dd of=sparse bs=1 seek=$((1 << 38)) conv=notrunc status=none
+same 'holes do not move' "$(moves '.bytes < 100000 and .bytes >= 8' -L 'stripe(64K)' sparse)" 'true'
+ok 'in words' "$fallsctl" migrate -n -L 'stripe(8K,2) on d0,d1' pair
+case $(cat "$work/out") in
+*'977K in all, 0 stay where they are; 1s at 200M/s') ;;
+*) fail "in words: $(cat "$work/out")" ;;
+esac
+
 # -- many, more than are remembered --
 mkdir many
 for i in $(seq 150); do
