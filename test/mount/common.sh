@@ -17,8 +17,12 @@
 set -uo pipefail
 
 if [ -n "${users_mount:-}" ] && [ "$(stat -c %a /dev/fuse)" != 666 ]; then
+    # The copies of mounts that other tests have now would keep their daemons and devices in use.
+    # shellcheck disable=SC2016  # the other shell expands it
     exec unshare --mount --propagation private bash -c \
-        'mount -t tmpfs tmpfs /mnt && mknod -m 666 /mnt/fuse c 10 229 && mount --bind /mnt/fuse /dev/fuse && exec bash "$@"' \
+        'mount -t tmpfs tmpfs /mnt && mknod -m 666 /mnt/fuse c 10 229 && mount --bind /mnt/fuse /dev/fuse || exit 1
+        while read -r path; do umount -l "$path"; done < <(awk "\$5 ~ /\/fallsfs\.[^/]*\// { print \$5 }" /proc/self/mountinfo)
+        exec bash "$@"' \
         "$0" "$0" "$@"
 fi
 fallsfs=$1
