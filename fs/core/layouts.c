@@ -399,13 +399,26 @@ int layouts_keep(struct layouts *layouts, struct file_layout *planned, struct fi
     return r;
 }
 
+/* A disk that is gone without the mount having been told. */
+static bool is_loss(int r)
+{
+    return r == -ENOENT || r == -ENOTDIR || r == -EIO || r == -ESTALE || r == -ENODEV || r == -ENOTCONN;
+}
+
 int layouts_keep_if_there(struct layouts *layouts, struct file_layout *planned, struct file_layout **ret_layout,
                           struct layout_error *ret_error)
 {
     uint32_t lacking = lacking_disk(layouts, planned);
+    int r;
 
-    if (lacking == UINT32_MAX)
-        return layouts_keep(layouts, planned, ret_layout);
+    if (lacking == UINT32_MAX) {
+        r = layouts_keep(layouts, planned, ret_layout);
+        if (!is_loss(r))
+            return r;
+        snprintf(ret_error->why, sizeof ret_error->why,
+                 "a disk does not take the text of the layout (%s): see 'fallsctl status'", strerror(-r));
+        return -ENXIO;
+    }
     file_layout_free(planned);
     snprintf(ret_error->why, sizeof ret_error->why,
              "disk d%" PRIu32 " is offline or does not answer: see 'fallsctl status', or name others, as in 'on d0'",

@@ -197,14 +197,14 @@ static int check_flags(const struct virtual_attr *attr, const struct virtual_cal
     return (flags & XATTR_REPLACE) != 0 && n < 0 ? -ENODATA : 0;
 }
 
-static int set(const struct virtual_attr *attr, const struct virtual_call *call, const char *value, size_t len,
-               int flags)
+static int set(const struct virtual_attr *attr, const struct virtual_call *call, const char *name, const char *value,
+               size_t len, int flags)
 {
     cleanup(freep) char *copy = NULL;
     int r;
 
     if (attr->set == NULL)
-        return virtual_refuse(call, -EPERM, "user.falls.%s can only be read", attr->name);
+        return virtual_refuse(call, -EPERM, "%s can only be read", name);
     if (call->fs->read_only)
         return -EROFS;
     r = check_flags(attr, call, flags);
@@ -221,7 +221,7 @@ static int set(const struct virtual_attr *attr, const struct virtual_call *call,
 int virtual_set(struct virtual_call *call, const char *name, const char *value, size_t len, int flags)
 {
     const struct virtual_attr *attr = find(call, name);
-    int r = attr != NULL ? set(attr, call, value, len, flags)
+    int r = attr != NULL ? set(attr, call, name, value, len, flags)
                          : virtual_refuse(call, -ENODATA, "%s: there is no such attribute here", name);
 
     return finish(call, name, r);
@@ -237,7 +237,7 @@ int virtual_remove(struct virtual_call *call, const char *name)
     if (attr->remove != NULL)
         r = call->fs->read_only ? -EROFS : attr->remove(call);
     else
-        r = virtual_refuse(call, -EPERM, "user.falls.%s cannot be removed", attr->name);
+        r = virtual_refuse(call, -EPERM, "%s cannot be removed", name);
     return finish(call, name, r);
 }
 

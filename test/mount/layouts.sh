@@ -45,6 +45,8 @@ same 'none of them is listed' "$(getfattr --absolute-names -d -m - "$mnt/a")" ''
 # -- what cannot be done, and why --
 refused 'map is read' 'Operation not permitted' setfattr -n user.falls.map -v x "$mnt/a"
 same 'lasterror says so' "$(value lasterror "$mnt/a")" 'user.falls.map can only be read'
+refused 'where a byte is, too' 'Operation not permitted' setfattr -n user.falls.at.5 -v x "$mnt/a"
+same 'lasterror names it' "$(value lasterror "$mnt/a")" 'user.falls.at.5 can only be read'
 refused 'an unknown name' 'No such attribute' setfattr -n user.falls.nonsense -v x "$mnt/a"
 same 'lasterror has the newest' "$(value lasterror "$mnt/a")" 'user.falls.nonsense: there is no such attribute here'
 refused 'lasterror is about one file' 'No such attribute' getfattr -n user.falls.lasterror "$mnt"
@@ -111,6 +113,15 @@ bad 'one on pool:fast' 'No such device' 'column 5: no disk of the volume is in a
 same 'the layout is what it was' "$(value layout "$mnt/bad")" 'stripe(64K) on d0-d3'
 ok 'until one is right' set_layout one "$mnt/bad"
 refused 'then there is no error' 'No such attribute' getfattr -n user.falls.lasterror "$mnt/bad"
+
+# -- a disk that has gone meanwhile --
+mv "$work/d3/.fallsfs/layout" "$work/layout"
+refused 'a layout for no disk' 'No such device or address' set_layout 'stripe(12345)' "$mnt/bad"
+same 'why' "$(value lasterror "$mnt/bad")" \
+    "a disk does not take the text of the layout (No such file or directory): see 'fallsctl status'"
+refused 'nor of a directory' 'No such device or address' set_layout 'stripe(12345)' "$mnt"
+mv "$work/layout" "$work/d3/.fallsfs/layout"
+ok 'when it is back' set_layout 'stripe(12345)' "$mnt/bad"
 
 # -- directories --
 mkdir -p "$mnt/dir/sub/deep"
