@@ -353,9 +353,11 @@ int layouts_plan(struct layouts *layouts, const char *text, struct file_layout *
                  "an element is for d%" PRIu32 ", which leaves the volume or has left", no_more);
         r = -ENODEV;
     }
-    if (r == 0)
-        *ret_rotates = typed->disks != DISKS_LIST || (*ret_layout)->pattern->n_elements < (*ret_layout)->n_list;
-    return r;
+    if (r < 0)
+        return r;
+    *ret_rotates = typed->disks != DISKS_LIST || (*ret_layout)->pattern->n_elements < (*ret_layout)->n_list;
+    *ret_error = (struct layout_error){ 0 }; /* what fails later is no fault of the text */
+    return 0;
 }
 
 static bool takes_nothing(const struct disk *disk)

@@ -251,7 +251,7 @@ static int move(struct request *request, const struct candidate *candidate, doub
     if (r == 0 && (r = texts_for(request, laid.layout, &order, &plain)) < 0)
         return attrs_refuse(why, r, "out of memory");
     if (r == 0)
-        r = moves_init(&moves, &laid, plain, why);
+        r = moves_init(&moves, &laid, candidate->path, plain, why);
     if (r < 0 || !helps(request, &moves, candidate->density, load))
         return r;
     if (!request->dry)

@@ -59,7 +59,7 @@ static int plan(struct request *request, const FTSENT *entry, const char *layout
     int r = laid_init(&laid, entry->fts_path, why);
 
     if (r == 0)
-        r = moves_init(&moves, &laid, layout, why);
+        r = moves_init(&moves, &laid, entry->fts_path, layout, why);
     for (uint32_t from = 0; r == 0 && from < MIN(moves.n_disks, request->disks.n); from++)
         for (uint32_t to = 0; to < MIN(moves.n_disks, request->disks.n); to++) {
             double bytes = (double) moves.bytes[(size_t) from * moves.n_disks + to] * density;

@@ -114,6 +114,12 @@ same 'the layout is what it was' "$(value layout "$mnt/bad")" 'stripe(64K) on d0
 ok 'until one is right' set_layout one "$mnt/bad"
 refused 'then there is no error' 'No such attribute' getfattr -n user.falls.lasterror "$mnt/bad"
 
+refused 'more than the home disk keeps of a directory' 'Argument list too long' set_layout "one # $(head -c 60000 /dev/zero | tr '\0' x)" "$mnt"
+case $(value lasterror "$mnt") in
+'the home disk has no room for 60006 bytes of attributes: '*) ;;
+*) fail "a long layout of a directory: $(value lasterror "$mnt")" ;;
+esac
+
 # -- a disk that has gone meanwhile --
 mv "$work/d3/.fallsfs/layout" "$work/layout"
 refused 'a layout for no disk' 'No such device or address' set_layout 'stripe(12345)' "$mnt/bad"
