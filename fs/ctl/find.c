@@ -38,31 +38,46 @@ struct request {
 
 /* -- what holds -- */
 
+static const char *const kind_name[] = {
+    [LAYOUT_ONE] = "one",   [LAYOUT_STRIPE] = "stripe", [LAYOUT_VAR] = "var",
+    [LAYOUT_TWOD] = "twod", [LAYOUT_ARRAY] = "array",   [LAYOUT_FALLS] = "falls",
+};
+
 static bool has_kind(const struct layout *layout, const char *word)
 {
-    static const char *const name[] = {
-        [LAYOUT_ONE] = "one",   [LAYOUT_STRIPE] = "stripe", [LAYOUT_VAR] = "var",
-        [LAYOUT_TWOD] = "twod", [LAYOUT_ARRAY] = "array",   [LAYOUT_FALLS] = "falls",
-    };
-
-    return strcmp(name[layout->kind], word) == 0;
+    return strcmp(kind_name[layout->kind], word) == 0;
 }
 
 static bool is_kind(const char *word)
 {
-    return strspn(word, "abcdefghijklmnopqrstuvwxyz") == strlen(word);
+    bool is = false;
+
+    for (size_t i = 0; i < ARRAY_SIZE(kind_name); i++)
+        is |= strcmp(kind_name[i], word) == 0;
+    return is;
+}
+
+/* Of so many subfiles that there is no list of them. What is a hole nobody tells then. */
+static bool lies_on_disk(const struct laid *laid, uint64_t disk)
+{
+    const struct pattern *pattern = laid->layout->pattern;
+    bool lies = laid->header_disk == disk && nest_rank(pattern_element(pattern, ELEMENT_HEADER), laid->size) > 0;
+
+    for (uint32_t i = 0; !lies && i < pattern->n_elements; i++)
+        lies = laid->disk[i] == disk && nest_rank(pattern_element(pattern, i), laid->size) > 0;
+    return lies;
 }
 
 /* Bytes that are there: the mount lists subfiles, a line each. */
-static int is_on_disk(const char *path, uint64_t disk, bool *ret_is)
+static int is_on_disk(const struct laid *laid, const char *path, uint64_t disk, bool *ret_is)
 {
     cleanup(freep) char *map = NULL;
     char name[48];
     int r = attrs_get(path, "map", &map);
 
     snprintf(name, sizeof name, " state=present disk=d%" PRIu64 " ", disk);
-    *ret_is = r == 0 && strstr(map, name) != NULL;
-    return r;
+    *ret_is = r == -E2BIG ? lies_on_disk(laid, disk) : r == 0 && strstr(map, name) != NULL;
+    return r == -E2BIG ? 0 : r;
 }
 
 /* The layout that files in the directory of this one would get now. */
@@ -155,7 +170,7 @@ static void look_at(struct request *request, const char *path)
     if (holds && request->layout != NULL)
         holds = is_kind(request->layout) ? has_kind(laid.layout, request->layout) : laid_is(&laid, request->layout);
     if (holds && request->disk_name != NULL)
-        r = is_on_disk(path, request->disk, &holds);
+        r = is_on_disk(&laid, path, request->disk, &holds);
     if (r < 0)
         paths_fail(&request->paths, path, "where its bytes are cannot be told: %s", strerror(-r));
     else if (holds)

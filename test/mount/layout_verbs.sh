@@ -144,6 +144,11 @@ json '[.files[] | .file, .match]' '["matrix",0.125]' find --match '<1' --for 'ar
 same 'as new ones would be' "$("$fallsctl" find --match '>=1' cube | wc -l) $("$fallsctl" layout set --like cube . && "$fallsctl" find --match '>=1' cube)" '0 cube'
 expect 2 '' '*comparison*' find --match 0.5 .
 expect 2 '' '*as d2*' find --disk 2 .
+expect 2 '' '*takes a kind, or a layout*' find --layout stripes .
+"$fallsctl" create -L 'stripe(1,4096) on d0,d2' "$work/mnt/fine"
+printf 'many subfiles' >fine
+same 'of more subfiles than are listed' "$("$fallsctl" find --disk d2 fine; "$fallsctl" find --disk d1 fine)" fine
+rm fine
 expect 3 '*' './nowhere: No such file or directory' find . ./nowhere
 
 # -- explain --
