@@ -35,7 +35,7 @@ static const char help[] =
 
 struct candidate {
     char *path;
-    double size, density; /* bytes without holes, and how many of all they are */
+    double size; /* bytes without holes */
 };
 
 struct request {
@@ -105,7 +105,6 @@ static bool can_spread(const struct request *request, const struct layout *layou
 
 static int note_candidate(struct request *request, const FTSENT *entry)
 {
-    double density = volume_disks_density(entry->fts_statp);
 
     if (request->n == request->room) {
         size_t room = MAX(2 * request->room, 64);
@@ -217,14 +216,14 @@ static int texts_for(const struct request *request, const struct layout *layout,
 }
 
 /* Whether the disks are more alike when it is moved; ret_load is what they have then. */
-static bool helps(const struct request *request, const struct moves *moves, double density, double ret_load[])
+static bool helps(const struct request *request, const struct moves *moves, double ret_load[])
 {
     uint32_t n = MIN(moves->n_disks, request->disks.n);
 
     memcpy(ret_load, request->load, request->disks.n * sizeof ret_load[0]);
     for (uint32_t from = 0; from < n; from++)
         for (uint32_t to = 0; to < n; to++) {
-            double bytes = (double) moves->bytes[(size_t) from * moves->n_disks + to] * density;
+            double bytes = (double) moves->bytes[(size_t) from * moves->n_disks + to];
 
             ret_load[from] -= bytes;
             ret_load[to] += bytes;
@@ -252,14 +251,14 @@ static int move(struct request *request, const struct candidate *candidate, doub
         return attrs_refuse(why, r, "out of memory");
     if (r == 0)
         r = moves_init(&moves, &laid, candidate->path, plain, why);
-    if (r < 0 || !helps(request, &moves, candidate->density, load))
+    if (r < 0 || !helps(request, &moves, load))
         return r;
     if (!request->dry)
         r = begun_add(&request->begun, candidate->path, order, request->limit, &goes_on, why);
     if (r == 0) {
         memcpy(request->load, load, request->disks.n * sizeof load[0]);
         request->n_moved++;
-        request->bytes_moved += (uint64_t) candidate->size;
+        request->bytes_moved += moves.total;
     }
     return r;
 }

@@ -55,14 +55,13 @@ static int plan(struct request *request, const FTSENT *entry, const char *layout
 {
     cleanup(laid_done) struct laid laid = { 0 };
     cleanup(moves_done) struct moves moves = { 0 };
-    double density = volume_disks_density(entry->fts_statp);
     int r = laid_init(&laid, entry->fts_path, why);
 
     if (r == 0)
         r = moves_init(&moves, &laid, entry->fts_path, layout, why);
     for (uint32_t from = 0; r == 0 && from < MIN(moves.n_disks, request->disks.n); from++)
         for (uint32_t to = 0; to < MIN(moves.n_disks, request->disks.n); to++) {
-            double bytes = (double) moves.bytes[(size_t) from * moves.n_disks + to] * density;
+            double bytes = (double) moves.bytes[(size_t) from * moves.n_disks + to];
 
             request->shift[from] -= bytes;
             request->shift[to] += bytes;

@@ -143,13 +143,9 @@ int volume_disks_order(const struct volume_disks *disks, const char *word, uint3
 
 /* -- files -- */
 
-double volume_disks_density(const struct stat *st)
-{
-    return st->st_size > 0 ? MIN((double) st->st_blocks * 512 / (double) st->st_size, 1.0) : 1;
-}
-
 int volume_disks_count(const struct volume_disks *disks, const char *path, const struct stat *st, double bytes[])
 {
+    const double density = st->st_size > 0 ? MIN((double) st->st_blocks * 512 / (double) st->st_size, 1.0) : 1;
     cleanup(freep) char *map = NULL;
     int r = attrs_get(path, "map", &map);
 
@@ -161,7 +157,7 @@ int volume_disks_count(const struct volume_disks *disks, const char *path, const
         /* NOLINTNEXTLINE(cert-err34-c) */
         if (sscanf(at, "element=%*s length=%" SCNu64 " state=%*s disk=d%" SCNu32, &length, &disk) == 2 &&
             disk < disks->n)
-            bytes[disk] += (double) length * volume_disks_density(st);
+            bytes[disk] += (double) length * density;
     }
     return r;
 }

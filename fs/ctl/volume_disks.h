@@ -35,9 +35,6 @@ bool volume_disk_takes(const struct volume_disk *disk);
 int volume_disks_order(const struct volume_disks *disks, const char *word, uint32_t disk,
                        char ret_why[static ATTRS_WHY]);
 
-/* How much of a file with this size is there, from 0 to 1; the rest are holes. */
-double volume_disks_density(const struct stat *st);
-
 /* Adds what a file has on each disk, its holes spread evenly. */
 int volume_disks_count(const struct volume_disks *disks, const char *path, const struct stat *st, double bytes[]);
 
