@@ -11,6 +11,7 @@
  * its turn, another one first each time, so that what disturbs the machine disturbs all alike. */
 #include "test/bench/mount_ops.h"
 #include "test/bench/mount_report.h"
+#include "test/bench/samples.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -147,13 +148,6 @@ struct plan {
     struct target target[MAX_TARGETS];
 };
 
-static void record(FILE *out, const char *row, const char *target, unsigned round, double value, double client,
-                   double daemon)
-{
-    fprintf(out, "%s %s %u %.9g %.9g %.9g\n", row, target, round, value, client, daemon);
-    fflush(out);
-}
-
 static void prepare(const struct target *target, const struct row *row, const struct work *work, unsigned round)
 {
     switch (row->before) {
@@ -235,53 +229,23 @@ static void run_row(const struct plan *plan, const struct row *row)
 
             if (units <= 0)
                 fail("%s: %s did nothing", row->id, t->name);
-            record(plan->out, row->id, t->name, round, units / sample.seconds, sample.client / units,
-                   sample.daemon / units);
+            samples_add(plan->out, row->id, t->name, round, units / sample.seconds, sample.client / units,
+                        sample.daemon / units);
         }
         fputc('.', stderr);
     }
     fputc('\n', stderr);
 }
 
-/* name,directory,pid,disk:disk[,o_direct][,scale=N] */
-static struct target parse_target(char *text)
-{
-    char *name = strsep(&text, ","), *dir = strsep(&text, ","), *pid = strsep(&text, ","),
-         *backing = strsep(&text, ",");
-    struct target target = { .name = name, .dir = dir, .backing = backing, .scale = 1 };
-    const char *word;
-
-    if (backing == NULL)
-        fail("'%s' is no target", name);
-    target.pid = (pid_t) strtol(pid, NULL, 10);
-    while ((word = strsep(&text, ",")) != NULL)
-        if (strcmp(word, "o_direct") == 0)
-            target.o_direct = true;
-        else if (strncmp(word, "scale=", 6) == 0)
-            target.scale = (unsigned) strtoul(word + 6, NULL, 10);
-        else
-            fail("'%s' says nothing of a target", word);
-    return target;
-}
-
-static FILE *open_samples(const char *path)
-{
-    FILE *out = fopen(path, "ae");
-
-    if (out == NULL)
-        fail("%s: %s", path, strerror(errno));
-    return out;
-}
-
 static int run(int argc, char **argv)
 {
-    struct plan plan = { .quick = strcmp(argv[1], "quick") == 0, .out = open_samples(argv[2]) };
+    struct plan plan = { .quick = strcmp(argv[1], "quick") == 0, .out = samples_open(argv[2]) };
     int i;
 
     for (i = 3; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (plan.n_targets == MAX_TARGETS)
             fail("too many targets");
-        plan.target[plan.n_targets++] = parse_target(argv[i]);
+        plan.target[plan.n_targets++] = target_parse(argv[i]);
     }
     i = MIN(i + 1, argc);
     for (size_t k = 0; k < ARRAY_SIZE(rows); k++)
@@ -358,16 +322,16 @@ static void many_stat(const char *dir, unsigned n)
 static int many(char **argv)
 {
     unsigned n = n_many(argv[0]);
-    FILE *out = open_samples(argv[1]);
+    FILE *out = samples_open(argv[1]);
     pid_t pid = (pid_t) strtol(argv[3], NULL, 10);
 
     fprintf(stderr, "memory");
     many_make(argv[2], n);
-    record(out, "memory.made", "falls", 0, resident_mib(pid), 0, n);
+    samples_add(out, "memory.made", "falls", 0, resident_mib(pid), 0, n);
     drop_caches(2);
     settle(pid);
     many_stat(argv[2], n);
-    record(out, "memory", "falls", 0, resident_mib(pid), 0, n);
+    samples_add(out, "memory", "falls", 0, resident_mib(pid), 0, n);
     fputc('\n', stderr);
     return fclose(out) == 0 ? 0 : 2;
 }
@@ -450,7 +414,7 @@ static int start(int argc, char **argv)
 {
     static const char *const ids[] = { "start.clean", "start.killed", "start.cold" };
     unsigned n_rounds = strcmp(argv[0], "quick") == 0 ? 3 : 5;
-    FILE *out = open_samples(argv[1]);
+    FILE *out = samples_open(argv[1]);
     char **words = calloc((size_t) argc + 2, sizeof *words), path[512];
     struct starting s = { .words = words, .mountpoint = argv[3], .file = path };
     pid_t pid = 0;
@@ -467,7 +431,7 @@ static int start(int argc, char **argv)
     for (unsigned round = 0; round < n_rounds; round++) {
         for (unsigned end = CLEAN_END; end <= KILLED_COLD; end++) {
             end_mount(argv[3], pid, (enum end) end);
-            record(out, ids[end], "falls", round, start_once(&s, &pid), 0, 0);
+            samples_add(out, ids[end], "falls", round, start_once(&s, &pid), 0, 0);
         }
         fputc('.', stderr);
     }

@@ -98,16 +98,10 @@ bench_many() {
 
 # N disks that each give and take 20 MB/s.
 bench_disks() {
-    local mark=${#undo[@]} n i loop number disks targets=()
-    if [ ! -w "$blkio/blkio.throttle.read_bps_device" ]; then
-        printf 'disks: left out, they are limited through the blkio controller of cgroup v1, which is not here\n' >&2
-        return
-    fi
+    local mark=${#undo[@]} n i loop disks targets=()
+    can_throttle disks || return 0
     for i in {0..7}; do
-        disk "$(image "disk$i" 500M)" "$base/slow/$i"
-        number=$(lsblk -d -n -o MAJ:MIN "$loop" | tr -d ' ')
-        throttle "$number" 20000000
-        later throttle "$number" 0
+        throttled "disk$i" 500M "$base/slow/$i" 20000000
     done
     for n in 1 2 4 8; do
         disks=()
@@ -125,8 +119,7 @@ bench_disks() {
 bench_seeks() {
     local mark=${#undo[@]} i loop targets=() name s=$base/seeking
     for i in 0 1 2 3; do
-        serve "disk$i" "$base/slowdisk/$i" "$build/test/bench/slowdisk" "$(image "seek$i" 1800M)" "$base/slowdisk/$i"
-        disk "$base/slowdisk/$i/disk" "$s/$i" --direct-io=on
+        seeking "seek$i" 1800M "$s/$i"
     done
     volume four 'stripe(256K)' '' "$s"/{0,1,2,3}/four
     volume units 'stripe(1M)' '' "$s"/{0,1,2,3}/units
@@ -137,19 +130,10 @@ bench_seeks() {
     for name in four units quarters one; do # while the disks are quick
         dd if=/dev/zero of="$base/$name/one.0" bs=1M count=448 conv=fsync status=none
     done
-    for i in 0 1 2 3; do
-        echo 100 12000 >"$base/slowdisk/$i/model"
-    done
     later quicken
+    slow_down 100 12000
     run seeks "${targets[@]}"
     undo_to "$mark"
-}
-
-quicken() {
-    local i
-    for i in 0 1 2 3; do
-        echo 0 0 >"$base/slowdisk/$i/model"
-    done
 }
 
 # -- all of it --
@@ -158,7 +142,6 @@ rm -f "$samples"
 touch "$samples"
 begin
 ulimit -n "$(ulimit -Hn)" # the pass-through keeps every file open that the kernel knows
-load_before=$(cut -d' ' -f1 /proc/loadavg)
 
 io_groups=(seq direct shared cold random names small unlink)
 if wants "${io_groups[@]}"; then
@@ -169,9 +152,7 @@ fi
 ! wants disks || bench_disks
 ! wants seeks || bench_seeks
 
-remark="$(date -u +%F), $size, $(nproc) cores ($(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)), kernel $(uname -r), \
-libfuse $(pkg-config --modversion fuse3), load $load_before before and $(cut -d' ' -f1 /proc/loadavg) after, \
-commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)${failed:+, failed:$failed}"
+remark="$(remark "$size")${failed:+, failed:$failed}"
 status=0
 "$bench" report "$samples" "$remark" ${json:+"$json"} >"$build/mount.md" || status=$?
 cat "$build/mount.md"

@@ -35,11 +35,33 @@ void fail(const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    fputs("bench_mount: ", stderr);
+    fprintf(stderr, "%s: ", program_invocation_short_name);
     vfprintf(stderr, fmt, args);
     fputc('\n', stderr);
     va_end(args);
     exit(2);
+}
+
+/* -- targets -- */
+
+struct target target_parse(char *text)
+{
+    char *name = strsep(&text, ","), *dir = strsep(&text, ","), *pid = strsep(&text, ","),
+         *backing = strsep(&text, ",");
+    struct target target = { .name = name, .dir = dir, .backing = backing, .scale = 1 };
+    const char *word;
+
+    if (backing == NULL)
+        fail("'%s' is no target", name);
+    target.pid = (pid_t) strtol(pid, NULL, 10);
+    while ((word = strsep(&text, ",")) != NULL)
+        if (strcmp(word, "o_direct") == 0)
+            target.o_direct = true;
+        else if (strncmp(word, "scale=", 6) == 0)
+            target.scale = (unsigned) strtoul(word + 6, NULL, 10);
+        else
+            fail("'%s' says nothing of a target", word);
+    return target;
 }
 
 /* -- clocks -- */

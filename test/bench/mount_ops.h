@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What bench_mount times: jobs, each a process of its own, working on a mounted directory.
+/* What bench_mount and bench_layout_change time: jobs, each a process of its own, working on a mounted directory.
  *
  *     measure()    fork jobs -> all ready -> act | act | act -> wait -> the daemon comes to rest
  *                                            \__ seconds ___/
@@ -24,6 +24,9 @@ struct target {
     bool o_direct;       /* the client opens with O_DIRECT */
     unsigned scale;      /* so many times the bytes */
 };
+
+/* "name,directory,pid,disk:disk[,o_direct][,scale=N]", which is cut up. */
+struct target target_parse(char *text);
 
 /* What jobs do. They have a file each, or one for all. */
 enum how {

@@ -1,120 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "test/bench/mount_report.h"
 
+#include "test/bench/samples.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#define MAX_ROUNDS 64
-#define MAX_SERIES 256
-
-/* -- samples -- */
-
-enum field { SPEED, CPU, CLIENT, DAEMON };
-
-/* What one target did in one row. A round that was measured again counts once. */
-struct series {
-    char row[32], target[16];
-    bool has[MAX_ROUNDS];
-    double value[MAX_ROUNDS], client[MAX_ROUNDS], daemon[MAX_ROUNDS];
-};
-
-static struct series all[MAX_SERIES];
-static unsigned n_all;
-
-static struct series *series_of(const char *row, const char *target)
-{
-    for (unsigned i = 0; i < n_all; i++)
-        if (strcmp(all[i].row, row) == 0 && strcmp(all[i].target, target) == 0)
-            return &all[i];
-    return NULL;
-}
-
-static void read_samples(const char *path)
-{
-    FILE *in = fopen(path, "re");
-    char row[32], target[16];
-    double value, client, daemon;
-    unsigned round;
-
-    if (in == NULL) {
-        perror(path);
-        exit(2);
-    }
-    while (fscanf(in, "%31s %15s %u %lf %lf %lf", row, target, &round, &value, &client, &daemon) == 6) {
-        struct series *s = series_of(row, target);
-
-        if (s == NULL && n_all < MAX_SERIES) {
-            s = &all[n_all++];
-            snprintf(s->row, sizeof s->row, "%s", row);
-            snprintf(s->target, sizeof s->target, "%s", target);
-        }
-        if (s == NULL || round >= MAX_ROUNDS)
-            continue;
-        s->has[round] = true;
-        s->value[round] = value;
-        s->client[round] = client;
-        s->daemon[round] = daemon;
-    }
-    fclose(in);
-}
-
-static double get(const struct series *s, unsigned round, enum field field)
-{
-    switch (field) {
-    case SPEED:
-        return s->value[round];
-    case CLIENT:
-        return s->client[round];
-    case DAEMON:
-        return s->daemon[round];
-    default:
-        return s->client[round] + s->daemon[round];
-    }
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-
-    return (x > y) - (x < y);
-}
-
-/* Median, and the quartiles around it. */
-struct spread {
-    double low, mid, high;
-};
-
-static struct spread spread_of(double *value, unsigned n)
-{
-    if (n == 0)
-        return (struct spread){ 0 };
-    qsort(value, n, sizeof value[0], compare_doubles);
-    return (struct spread){ value[n / 4], n % 2 == 1 ? value[n / 2] : (value[n / 2 - 1] + value[n / 2]) / 2,
-                            value[n - 1 - n / 4] };
-}
-
-static struct spread median_of(const struct series *s, enum field field)
-{
-    double value[MAX_ROUNDS];
-    unsigned n = 0;
-
-    for (unsigned i = 0; i < MAX_ROUNDS; i++)
-        if (s->has[i])
-            value[n++] = get(s, i, field);
-    return spread_of(value, n);
-}
-
-/* Of rounds, not of medians: what was measured one after the other is compared. */
-static struct spread ratio_of(const struct series *a, const struct series *b, enum field field)
-{
-    double value[MAX_ROUNDS];
-    unsigned n = 0;
-
-    for (unsigned i = 0; i < MAX_ROUNDS; i++)
-        if (a->has[i] && b->has[i] && get(b, i, field) > 0)
-            value[n++] = get(a, i, field) / get(b, i, field);
-    return spread_of(value, n);
-}
 
 /* -- what is said of them -- */
 
@@ -188,65 +78,65 @@ struct bar {
 #define CPU_BAR 1.05
 
 static const struct bar bars[] = {
-    { "write.1", "falls", "pass", SPEED, false, 1, 0 },
+    { "write.1", "falls", "pass", VALUE, false, 1, 0 },
     { "write.1", "falls", "pass", CPU, true, CPU_BAR, 0 },
-    { "write.1", "falls", "passnc", SPEED, false, 1, 0 },
+    { "write.1", "falls", "passnc", VALUE, false, 1, 0 },
     { "write.1", "falls", "passnc", CPU, true, CPU_BAR, 0 },
-    { "write.4", "falls", "pass", SPEED, false, 1, 0 },
+    { "write.4", "falls", "pass", VALUE, false, 1, 0 },
     { "write.4", "falls", "pass", CPU, true, CPU_BAR, 0 },
-    { "write.4", "falls", "passnc", SPEED, false, 1, 0 },
+    { "write.4", "falls", "passnc", VALUE, false, 1, 0 },
     { "write.4", "falls", "passnc", CPU, true, CPU_BAR, 0 },
-    { "read.1", "falls", "pass", SPEED, false, 1, 0 },
+    { "read.1", "falls", "pass", VALUE, false, 1, 0 },
     { "read.1", "falls", "pass", CPU, true, CPU_BAR, 0 },
-    { "read.4", "falls", "pass", SPEED, false, 1, 0 },
+    { "read.4", "falls", "pass", VALUE, false, 1, 0 },
     { "read.4", "falls", "pass", CPU, true, CPU_BAR, 0 },
-    { "kept.1", "falls", "pass", SPEED, false, 1, 0 },
+    { "kept.1", "falls", "pass", VALUE, false, 1, 0 },
     { "kept.1", "falls", "pass", CPU, true, CPU_BAR, 0 },
-    { "kept.1", "falls", "plain", SPEED, false, 0.8, 0 },
-    { "kept.4", "falls", "pass", SPEED, false, 1, 0 },
+    { "kept.1", "falls", "plain", VALUE, false, 0.8, 0 },
+    { "kept.4", "falls", "pass", VALUE, false, 1, 0 },
     { "kept.4", "falls", "pass", CPU, true, CPU_BAR, 0 },
-    { "kept.4", "falls", "plain", SPEED, false, 0.8, 0 },
-    { "direct_write.1", "fallsd", "passd", SPEED, false, 1, 0 },
+    { "kept.4", "falls", "plain", VALUE, false, 0.8, 0 },
+    { "direct_write.1", "fallsd", "passd", VALUE, false, 1, 0 },
     { "direct_write.1", "fallsd", "passd", CPU, true, CPU_BAR, 0 },
     { "direct_write.1", "fallsd", "passd", CPU, true, 1, 0.25 },
-    { "direct_write.1", "fallso", "passd", SPEED, false, 1, 0 },
+    { "direct_write.1", "fallso", "passd", VALUE, false, 1, 0 },
     { "direct_write.1", "fallso", "passd", CPU, true, CPU_BAR, 0 },
-    { "direct_write.4", "fallsd", "passd", SPEED, false, 1, 0 },
+    { "direct_write.4", "fallsd", "passd", VALUE, false, 1, 0 },
     { "direct_write.4", "fallsd", "passd", CPU, true, CPU_BAR, 0 },
-    { "direct_read.1", "fallsd", "passd", SPEED, false, 1, 0 },
+    { "direct_read.1", "fallsd", "passd", VALUE, false, 1, 0 },
     { "direct_read.1", "fallsd", "passd", CPU, true, CPU_BAR, 0 },
     { "direct_read.1", "fallsd", "passd", CPU, true, 1, 0.2 },
-    { "direct_read.1", "fallso", "passd", SPEED, false, 1, 0 },
+    { "direct_read.1", "fallso", "passd", VALUE, false, 1, 0 },
     { "direct_read.1", "fallso", "passd", CPU, true, CPU_BAR, 0 },
-    { "direct_read.4", "fallsd", "passd", SPEED, false, 1, 0 },
+    { "direct_read.4", "fallsd", "passd", VALUE, false, 1, 0 },
     { "direct_read.4", "fallsd", "passd", CPU, true, CPU_BAR, 0 },
-    { "cold_read.1", "falls", "pass", SPEED, false, 1, 0 },
+    { "cold_read.1", "falls", "pass", VALUE, false, 1, 0 },
     { "cold_read.1", "falls", "pass", CPU, true, CPU_BAR, 0 },
-    { "cold_read.4", "falls", "pass", SPEED, false, 1, 0 },
+    { "cold_read.4", "falls", "pass", VALUE, false, 1, 0 },
     { "cold_read.4", "falls", "pass", CPU, true, CPU_BAR, 0 },
-    { "random_read.1", "falls", "pass", SPEED, false, 0.9, 0 },
-    { "random_read.4", "falls", "pass", SPEED, false, 0.9, 0 },
-    { "random_write.1", "falls", "pass", SPEED, false, 0.9, 0 },
-    { "random_write.1", "falls", "passnc", SPEED, false, 0.9, 0 },
-    { "random_write.4", "falls", "pass", SPEED, false, 0.9, 0 },
-    { "random_write.4", "falls", "passnc", SPEED, false, 0.9, 0 },
-    { "create", "falls", "pass", SPEED, false, 0.8, 0 },
-    { "create", "falls", "merger", SPEED, false, 1, 0 },
-    { "stat", "falls", "pass", SPEED, false, 0.8, 0 },
-    { "stat", "falls", "merger", SPEED, false, 1, 0 },
-    { "list", "falls", "pass", SPEED, false, 0.8, 0 },
-    { "list", "falls", "merger", SPEED, false, 1, 0 },
-    { "unlink", "falls", "pass", SPEED, false, 0.8, 0 },
-    { "unlink", "falls", "merger", SPEED, false, 1, 0 },
-    { "slow_read", "n1", "n1", SPEED, false, 0.95, 0 },
-    { "slow_read", "n2", "n1", SPEED, false, 2 * 0.95, 0 },
-    { "slow_read", "n4", "n1", SPEED, false, 4 * 0.95, 0 },
-    { "slow_read", "n8", "n1", SPEED, false, 8 * 0.95, 0 },
-    { "slow_write", "n2", "n1", SPEED, false, 2 * 0.95, 0 },
-    { "slow_write", "n4", "n1", SPEED, false, 4 * 0.95, 0 },
-    { "slow_write", "n8", "n1", SPEED, false, 8 * 0.95, 0 },
-    { "seek.1", "four", "quarters", SPEED, false, 3.5, 0 },
-    { "seek.32", "units", "one", SPEED, false, 3.5, 0 },
+    { "random_read.1", "falls", "pass", VALUE, false, 0.9, 0 },
+    { "random_read.4", "falls", "pass", VALUE, false, 0.9, 0 },
+    { "random_write.1", "falls", "pass", VALUE, false, 0.9, 0 },
+    { "random_write.1", "falls", "passnc", VALUE, false, 0.9, 0 },
+    { "random_write.4", "falls", "pass", VALUE, false, 0.9, 0 },
+    { "random_write.4", "falls", "passnc", VALUE, false, 0.9, 0 },
+    { "create", "falls", "pass", VALUE, false, 0.8, 0 },
+    { "create", "falls", "merger", VALUE, false, 1, 0 },
+    { "stat", "falls", "pass", VALUE, false, 0.8, 0 },
+    { "stat", "falls", "merger", VALUE, false, 1, 0 },
+    { "list", "falls", "pass", VALUE, false, 0.8, 0 },
+    { "list", "falls", "merger", VALUE, false, 1, 0 },
+    { "unlink", "falls", "pass", VALUE, false, 0.8, 0 },
+    { "unlink", "falls", "merger", VALUE, false, 1, 0 },
+    { "slow_read", "n1", "n1", VALUE, false, 0.95, 0 },
+    { "slow_read", "n2", "n1", VALUE, false, 2 * 0.95, 0 },
+    { "slow_read", "n4", "n1", VALUE, false, 4 * 0.95, 0 },
+    { "slow_read", "n8", "n1", VALUE, false, 8 * 0.95, 0 },
+    { "slow_write", "n2", "n1", VALUE, false, 2 * 0.95, 0 },
+    { "slow_write", "n4", "n1", VALUE, false, 4 * 0.95, 0 },
+    { "slow_write", "n8", "n1", VALUE, false, 8 * 0.95, 0 },
+    { "seek.1", "four", "quarters", VALUE, false, 3.5, 0 },
+    { "seek.32", "units", "one", VALUE, false, 3.5, 0 },
 };
 
 static const char *lookup(const struct title *list, size_t n, const char *key, bool unit)
@@ -295,13 +185,16 @@ static const char *cpu_text(struct text *text, const struct series *s)
     bool is_op = strcmp(unit_of(s->row), "/s") == 0;
     double factor = is_op ? 1e6 : 1;
 
-    snprintf(text->s, sizeof text->s, is_op ? "%.1f + %.1f µs" : "%.3f + %.3f s/GB", median_of(s, CLIENT).mid * factor,
-             median_of(s, DAEMON).mid * factor);
+    snprintf(text->s, sizeof text->s, is_op ? "%.1f + %.1f µs" : "%.3f + %.3f s/GB",
+             samples_spread(s, CLIENT).mid * factor, samples_spread(s, DAEMON).mid * factor);
     return text->s;
 }
 
 static void print_measured(void)
 {
+    unsigned n_all;
+    const struct series *all = samples_all(&n_all);
+
     printf("| what | who | median | quartiles | CPU, client + daemon |\n|---|---|---|---|---|\n");
     for (size_t i = 0; i < ARRAY_SIZE(titles); i++)
         for (unsigned k = 0; k < n_all; k++) {
@@ -310,11 +203,11 @@ static void print_measured(void)
 
             if (strcmp(all[k].row, titles[i].row) != 0)
                 continue;
-            spread = median_of(&all[k], SPEED);
+            spread = samples_spread(&all[k], VALUE);
             printf("| %s | %s | %s | %s – %s | %s |\n", titles[i].text, target_name(all[k].target),
                    value_text(&mid, spread.mid, titles[i].unit), value_text(&low, spread.low, titles[i].unit),
                    value_text(&high, spread.high, titles[i].unit),
-                   median_of(&all[k], CLIENT).mid > 0 ? cpu_text(&cpu, &all[k]) : "");
+                   samples_spread(&all[k], CLIENT).mid > 0 ? cpu_text(&cpu, &all[k]) : "");
         }
 }
 
@@ -350,7 +243,7 @@ static void json_bar(FILE *json, const char *row, const char *ours, const char *
 
 static void judge(const struct bar *bar, FILE *json)
 {
-    const struct series *ours = series_of(bar->row, bar->ours), *peer = series_of(bar->row, bar->peer);
+    const struct series *ours = samples_of(bar->row, bar->ours), *peer = samples_of(bar->row, bar->peer);
     struct text our_text, peer_text, good_enough = { "" };
     const char *unit = bar->field == CPU ? "s/GB" : unit_of(bar->row);
     struct spread ratio;
@@ -358,16 +251,16 @@ static void judge(const struct bar *bar, FILE *json)
 
     if (ours == NULL || peer == NULL)
         return;
-    ratio = ratio_of(ours, peer, bar->field);
+    ratio = samples_ratio(ours, peer, bar->field);
     met = reaches(ratio, bar->limit, bar->at_most);
     if (bar->or_so > 0) {
-        met = met || median_of(ours, bar->field).mid <= bar->or_so;
+        met = met || samples_spread(ours, bar->field).mid <= bar->or_so;
         snprintf(good_enough.s, sizeof good_enough.s, " or %.2f s/GB", bar->or_so);
     }
     printf("| %s%s | %s: %s | %s: %s | %.2f (%.2f – %.2f) | %s %.2f%s | %s |\n", title_of(bar->row),
            bar->field == CPU ? ", CPU" : "", target_name(bar->ours),
-           value_text(&our_text, median_of(ours, bar->field).mid, unit), target_name(bar->peer),
-           value_text(&peer_text, median_of(peer, bar->field).mid, unit), ratio.mid, ratio.low, ratio.high,
+           value_text(&our_text, samples_spread(ours, bar->field).mid, unit), target_name(bar->peer),
+           value_text(&peer_text, samples_spread(peer, bar->field).mid, unit), ratio.mid, ratio.low, ratio.high,
            bar->at_most ? "≤" : "≥", bar->limit, good_enough.s, verdict(met));
     json_bar(json, bar->row, bar->ours, bar->peer, bar->field == CPU ? "cpu" : "speed", ratio.mid, bar->limit,
              bar->at_most, met);
@@ -376,16 +269,16 @@ static void judge(const struct bar *bar, FILE *json)
 /* Writers of one file do not wait for each other: four are faster than one, or the pass-through's are not either. */
 static void judge_shared(const char *ours, FILE *json)
 {
-    const struct series *four = series_of("shared.4", ours), *one = series_of("shared.1", ours);
-    const struct series *pass_four = series_of("shared.4", "passd"), *pass_one = series_of("shared.1", "passd");
+    const struct series *four = samples_of("shared.4", ours), *one = samples_of("shared.1", ours);
+    const struct series *pass_four = samples_of("shared.4", "passd"), *pass_one = samples_of("shared.1", "passd");
     struct spread gain, pass_gain;
     double limit;
     bool met;
 
     if (four == NULL || one == NULL || pass_four == NULL || pass_one == NULL)
         return;
-    gain = ratio_of(four, one, SPEED);
-    pass_gain = ratio_of(pass_four, pass_one, SPEED);
+    gain = samples_ratio(four, one, VALUE);
+    pass_gain = samples_ratio(pass_four, pass_one, VALUE);
     limit = MIN(1.5, pass_gain.mid);
     met = reaches(gain, limit, false);
     printf(
@@ -396,7 +289,7 @@ static void judge_shared(const char *ours, FILE *json)
 
 static void judge_limit(const char *row, double limit, FILE *json)
 {
-    const struct series *ours = series_of(row, "falls");
+    const struct series *ours = samples_of(row, "falls");
     struct text text, limit_text;
     struct spread spread;
     bool met;
@@ -404,8 +297,8 @@ static void judge_limit(const char *row, double limit, FILE *json)
     if (ours == NULL)
         return;
     if (strcmp(row, "memory") == 0)
-        limit = 64 + median_of(ours, DAEMON).mid / 1024; /* 1 KiB for each file */
-    spread = median_of(ours, SPEED);
+        limit = 64 + samples_spread(ours, DAEMON).mid / 1024; /* 1 KiB for each file */
+    spread = samples_spread(ours, VALUE);
     met = spread.mid <= limit;
     printf("| %s | fallsfs: %s | | | ≤ %s | %s |\n", title_of(row), value_text(&text, spread.mid, unit_of(row)),
            value_text(&limit_text, limit, unit_of(row)), verdict(met));
@@ -414,15 +307,18 @@ static void judge_limit(const char *row, double limit, FILE *json)
 
 static void json_samples(FILE *json)
 {
+    unsigned n_all;
+    const struct series *all = samples_all(&n_all);
+
     fprintf(json, "\n  ],\n  \"measured\": [");
     for (unsigned i = 0; i < n_all; i++) {
-        struct spread value = median_of(&all[i], SPEED);
+        struct spread value = samples_spread(&all[i], VALUE);
 
         fprintf(
             json,
             "%s\n    { \"row\": \"%s\", \"target\": \"%s\", \"unit\": \"%s\", \"median\": %.6g, \"low\": %.6g, \"high\": %.6g, \"cpu_client\": %.6g, \"cpu_daemon\": %.6g }",
             i == 0 ? "" : ",", all[i].row, all[i].target, unit_of(all[i].row), value.mid, value.low, value.high,
-            median_of(&all[i], CLIENT).mid, median_of(&all[i], DAEMON).mid);
+            samples_spread(&all[i], CLIENT).mid, samples_spread(&all[i], DAEMON).mid);
     }
     fprintf(json, "\n  ]\n}\n");
 }
@@ -435,7 +331,7 @@ bool report(const char *samples, const char *remark, const char *json_path)
         perror(json_path);
         exit(2);
     }
-    read_samples(samples);
+    samples_read(samples);
     printf("%s\n\n", remark);
     print_measured();
     printf("\n| what | ours | against | ratio (quartiles) | bar | |\n|---|---|---|---|---|---|\n");

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 # Sourced by the scripts beside it: mounts for a measurement, all of which are undone at the end, however it comes. Wants
-# $base, a directory of our own; $log; $fallsfs and $fallsctl; keep, not empty when what is in $base shall stay. Nobody
+# $base, a directory of our own; $log; $build; $fallsfs and $fallsctl; keep, not empty when what is in $base shall stay. Nobody
 # else measures meanwhile.
 #
 #     begin                                        # what a killed run has left goes
@@ -137,7 +137,49 @@ throttle() {
     done
 }
 
+# can_throttle GROUP: false, and says so, when the machine cannot.
+can_throttle() {
+    [ ! -w "$blkio/blkio.throttle.read_bps_device" ] || return 0
+    printf '%s: left out, disks are limited through the blkio controller of cgroup v1, which is not here\n' "$1" >&2
+    return 1
+}
+
+# throttled NAME SIZE DIR BYTES: a disk that gives and takes so many bytes a second.
+throttled() {
+    local number
+    disk "$(image "$1" "$2")" "$3"
+    number=$(lsblk -d -n -o MAJ:MIN "$loop" | tr -d ' ')
+    throttle "$number" "$4"
+    later throttle "$number" 0
+}
+
+# seeking NAME SIZE DIR: a disk that is as quick as memory until slow_down, and again after quicken.
+seeking() {
+    serve "$1" "$base/slowdisk/$1" "$build/test/bench/slowdisk" "$(image "$1" "$2")" "$base/slowdisk/$1"
+    disk "$base/slowdisk/$1/disk" "$3" --direct-io=on
+}
+
+# All of those give that many MB/s from now on, and need that many microseconds to get anywhere.
+slow_down() {
+    local model
+    for model in "$base"/slowdisk/*/model; do
+        echo "$1 $2" >"$model"
+    done
+}
+
+quicken() {
+    slow_down 0 0
+}
+
+# What a table is of: remark SIZE.
+remark() {
+    printf '%s' "$(date -u +%F), $1, $(nproc) cores ($(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)), \
+kernel $(uname -r), libfuse $(pkg-config --modversion fuse3), load $load_before before and \
+$(cut -d' ' -f1 /proc/loadavg) after, commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
+}
+
 begin() {
+    load_before=$(cut -d' ' -f1 /proc/loadavg)
     : >"$log"
     end_leftovers
     trap undo_all EXIT

@@ -55,15 +55,7 @@ make_disks() {
     mkdir -p "$base"/disk{0,1,2,3,4}
     [ -n "$slow" ] || return 0
     for i in {0..4}; do
-        serve "slowdisk$i" "$base/slowdisk/$i" "$build/test/bench/slowdisk" "$(image "slow$i" 1800M)" "$base/slowdisk/$i"
-        disk "$base/slowdisk/$i/disk" "$base/disk$i" --direct-io=on
-    done
-}
-
-set_slowness() {
-    local model
-    for model in "$base"/slowdisk/*/model; do
-        echo "$@" >"$model"
+        seeking "slow$i" 1800M "$base/disk$i"
     done
 }
 
@@ -93,12 +85,10 @@ $(mpiexec.mpich -n "$n" "$romio" barrier) without the shim that makes it sleep"
     fi
     "$bench" run "$size" "$samples" "$n" "${targets[@]}" "${cold[@]}" "${words[@]}" -- "$@" ||
         die "with $n processes it did not come to its end; $log has the daemons' words"
-    remark="$(date -u +%F), $size${slow:+, disks of 100 MB/s that seek for 12 ms}, $(nproc) cores ($(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)), kernel $(uname -r), \
-load $load_before before and $(cut -d' ' -f1 /proc/loadavg) after, commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)$barrier"
+    remark="$(remark "$size${slow:+, disks of 100 MB/s that seek for 12 ms}")$barrier"
     "$bench" report "$samples" "$remark" ${json:+"${json%.json}.$side.$n.json"} >>"$build/sections.md" || status=1
 }
 
-load_before=$(cut -d' ' -f1 /proc/loadavg)
 begin
 : >"$build/sections.md"
 status=0
@@ -108,8 +98,8 @@ for side in 4096 16384; do
     make_disks
     mount_all "$side"
     if [ -n "$slow" ]; then
-        later set_slowness 0 0
-        set_slowness 100 12000
+        later quicken
+        slow_down 100 12000
     fi
     for n in "${ranks[@]}"; do
         measure "$side" "$n" "${cases[@]}"

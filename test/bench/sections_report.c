@@ -2,6 +2,7 @@
 #include "test/bench/sections_report.h"
 
 #include "ioctl/client/bench/trial.h"
+#include "test/bench/judge.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -325,24 +326,6 @@ static void print_details(void)
 
 /* -- bars -- */
 
-struct judge {
-    FILE *json; /* may be NULL */
-    unsigned n, n_missed;
-};
-
-static void judge(struct judge *judge, const char *what, double value, const char *unit, bool at_most, double bar,
-                  bool met)
-{
-    printf("| %s | %.3g%s | %s %.3g%s | %s |\n", what, value, unit, at_most ? "≤" : "≥", bar, unit,
-           met ? "ok" : "**MISSED**");
-    if (judge->json != NULL)
-        fprintf(
-            judge->json, "%s\n    { \"what\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", \"%s\": %.6g, \"met\": %s }",
-            judge->n == 0 ? "" : ",", what, value, unit, at_most ? "at_most" : "at_least", bar, met ? "true" : "false");
-    judge->n++;
-    judge->n_missed += !met;
-}
-
 /* Within 5 % of the bar is good enough when a quartile of ours is on it. */
 static void judge_faster(struct judge *j, const char *title, const char *id, const struct series *peer, double bar)
 {
@@ -354,8 +337,8 @@ static void judge_faster(struct judge *j, const char *title, const char *id, con
         return;
     ratio = time_of(peer).mid / time_of(ours).mid;
     snprintf(what, sizeof what, "%s, %s", title, id);
-    judge(j, what, ratio, " times", false, bar,
-          ratio >= bar || (ratio >= 0.95 * bar && time_of(peer).mid / time_of(ours).low >= bar));
+    judge_bar(j, what, ratio, " times", false, bar,
+              ratio >= bar || (ratio >= 0.95 * bar && time_of(peer).mid / time_of(ours).low >= bar));
 }
 
 static void judge_means(struct judge *j)
@@ -363,7 +346,7 @@ static void judge_means(struct judge *j)
     double ours = geomean("123456", DYNAMIC), romio = geomean("123456", ROMIO), bound = geomean("123456", BOUND);
 
     if (ours > 0 && romio > 0)
-        judge(j, "(B), geometric means", romio / ours, " times", false, 3, romio / ours >= 3);
+        judge_bar(j, "(B), geometric means", romio / ours, " times", false, 3, romio / ours >= 3);
     if (ours > 0 && bound > 0)
         printf("| a goal, no bar: dynamic / bound, geometric means | %.3g times | ≤ 2 times | |\n", ours / bound);
 }
@@ -382,7 +365,7 @@ static void judge_domains(struct judge *j)
         n_slower += time_of(dynamic).mid > 1.1 * time_of(fixed).mid && time_of(dynamic).low > time_of(fixed).high;
     }
     if (n > 0)
-        judge(j, "dynamic slower than static by more than noise", n_slower, " cases", true, 0, n_slower == 0);
+        judge_bar(j, "dynamic slower than static by more than noise", n_slower, " cases", true, 0, n_slower == 0);
 }
 
 /* Every call but the first has planned the same before. */
@@ -397,7 +380,7 @@ static void judge_planning(struct judge *j)
             slowest = MAX(slowest, s->deed[NS_PLAN] * 1e-3);
     }
     if (slowest >= 0)
-        judge(j, "planning again, the slowest case", slowest, " µs", true, 20, slowest <= 20);
+        judge_bar(j, "planning again, the slowest case", slowest, " µs", true, 20, slowest <= 20);
 }
 
 static void judge_memory(struct judge *j)
@@ -411,7 +394,7 @@ static void judge_memory(struct judge *j)
         if (s == NULL || s->data <= 0)
             continue;
         snprintf(what, sizeof what, "peak memory, 5/I, %s", methods[i]);
-        judge(j, what, s->peak, " MiB", true, s->data + 16, s->peak <= s->data + 16);
+        judge_bar(j, what, s->peak, " MiB", true, s->data + 16, s->peak <= s->data + 16);
     }
 }
 
@@ -443,8 +426,8 @@ static void judge_failures(struct judge *j)
             printf("%s: %s on %s failed: %s\n\n", all[i].id, all[i].method, all[i].target, strerror(all[i].error));
             n++;
         }
-    printf("| what | value | bar | |\n|---|---|---|---|\n");
-    judge(j, "failures, wrong bytes", n, "", true, 0, n == 0);
+    judge_head();
+    judge_bar(j, "failures, wrong bytes", n, "", true, 0, n == 0);
 }
 
 static void judge_all(struct judge *j)
@@ -457,8 +440,8 @@ static void judge_all(struct judge *j)
         if (is_strided(sizes[i].id))
             judge_faster(j, "(B)", sizes[i].id, cell(sizes[i].id, ROMIO), 3);
     if (cell("1/I", DYNAMIC) != NULL && n_ranks == 16 && !is_cold)
-        judge(j, "a small collective, 1/I", time_of(cell("1/I", DYNAMIC)).mid * 1e3, " ms", true, 0.3,
-              time_of(cell("1/I", DYNAMIC)).mid <= 0.3e-3);
+        judge_bar(j, "a small collective, 1/I", time_of(cell("1/I", DYNAMIC)).mid * 1e3, " ms", true, 0.3,
+                  time_of(cell("1/I", DYNAMIC)).mid <= 0.3e-3);
     judge_planning(j);
     judge_domains(j);
     judge_memory(j);
@@ -483,19 +466,16 @@ static void json_measured(FILE *json)
 
 bool sections_report(const char *samples, const char *remark, const char *json)
 {
-    struct judge j = { .json = json != NULL ? fopen(json, "we") : NULL };
+    struct judge j;
+    char processes[64];
 
-    if (json != NULL && j.json == NULL) {
-        perror(json);
-        exit(2);
-    }
     read_samples(samples);
     printf("%s\n\n", remark);
     print_cases();
     print_geomeans();
     print_memory();
-    if (j.json != NULL)
-        fprintf(j.json, "{\n  \"remark\": \"%s\",\n  \"processes\": %u,\n  \"bars\": [", remark, n_ranks);
+    snprintf(processes, sizeof processes, "  \"processes\": %u,\n", n_ranks);
+    judge_begin(&j, json, remark, processes);
     judge_all(&j);
     printf("\n%u bars, %u missed.\n", j.n, j.n_missed);
     print_details();
