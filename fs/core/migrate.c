@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/core/migrate.h"
 
+#include "fs/core/file_store.h"
 #include "fs/core/file_text.h"
 #include "fs/core/journal.h"
 #include "fs/core/subfile.h"
@@ -8,6 +9,14 @@
 
 #include <string.h>
 #include <unistd.h>
+
+/* Of a window, so many bytes are copied at a time. */
+#define PIECE (UINT64_C(1) << 20)
+
+static uint64_t piece_of(const struct fs *fs)
+{
+    return MIN(fs->window, PIECE);
+}
 
 void migration_init(struct migration *migration, struct fs *fs, struct file *file)
 {
@@ -281,16 +290,39 @@ static int skip_hole(struct migration *migration, uint64_t from)
     return next < 0 ? (int) next : 1;
 }
 
+/* Disks are asked for all of it at once: what is copied then stays in the cache nearest to the processor. */
+static void prefetch(struct migration *migration, uint64_t lo, uint64_t hi)
+{
+    struct file_store file_store = { migration->fs, migration->file };
+    struct store store = file_store_of(&file_store);
+
+    if (!migration->file->target->keeps_any)
+        store.ops->prefetch(store.ctx, hi - lo, lo);
+}
+
+/* TARGET_EMPTY: all of it is a hole. */
+static int copy_pieces(struct migration *migration, uint64_t lo, uint64_t hi)
+{
+    bool is_empty = lo < hi;
+    int r = 0;
+
+    for (uint64_t n; r >= 0 && lo < hi; lo += n) {
+        n = MIN(piece_of(migration->fs), hi - lo);
+        r = target_copy(migration->fs, migration->file, lo, lo + n, true, migration->buf);
+        is_empty = is_empty && r == TARGET_EMPTY;
+    }
+    return r < 0 ? r : is_empty ? TARGET_EMPTY : 0;
+}
+
 /* The range is locked. */
 static int copy_locked(struct migration *migration, uint64_t lo, uint64_t hi)
 {
     struct file *file = migration->file;
-    int r = 0;
+    int r;
 
     pthread_rwlock_rdlock(&file->io);
     hi = MIN(hi, file_size(file));
-    if (lo < hi)
-        r = target_copy(migration->fs, file, lo, hi, true, migration->buf);
+    r = copy_pieces(migration, lo, hi);
     if (r >= 0)
         atomic_store(&file->target->done, MAX(lo, hi));
     pthread_rwlock_unlock(&file->io);
@@ -305,6 +337,7 @@ static int copy_window(struct migration *migration, uint64_t lo)
 
     if (r < 0)
         return r;
+    prefetch(migration, lo, hi);
     r = copy_locked(migration, lo, hi);
     ranges_unlock(&file->ranges, lo, hi);
     if (r < 0)
@@ -595,7 +628,7 @@ int migration_step(struct migration *migration)
     if (target == NULL)
         return -EUCLEAN; /* given up, or its layout is lost */
     r = atomic_load(&target->error);
-    if (r == 0 && migration->buf == NULL && (migration->buf = malloc(migration->fs->window)) == NULL)
+    if (r == 0 && migration->buf == NULL && (migration->buf = malloc(piece_of(migration->fs))) == NULL)
         r = -ENOMEM;
     if (r < 0)
         return r;

@@ -16,7 +16,7 @@ struct migration {
     struct fs *fs;
     struct file *file;
     uint64_t limit;       /* for the record alone */
-    void *buf;            /* of a window */
+    void *buf;            /* of a piece of a window */
     uint64_t unconfirmed; /* bytes copied since the record last told how far it got */
     bool is_synced;       /* once, so that the second time, with everybody waiting, is short */
 };

@@ -5,12 +5,55 @@
 #include "layout/map.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <string.h>
 
 /* Pieces shorter than this on average are cheaper copied once more than listed. */
 #define SHORT_PIECE 1024
 /* So many pieces are looked at before that is decided. */
 #define PROBE       64
+
+/* -- memory -- */
+
+/* Much memory that is new is cleared by the kernel, page by page, which costs more than what is done with it. So each
+ * thread keeps what its last packed plan had, unless that was little, or more than a request wants. */
+#define SPARE     (UINT64_C(1) << 20)
+#define MIN_SPARE (UINT64_C(64) << 10)
+
+static pthread_key_t spare_key;
+static bool has_key;
+static pthread_once_t spare_once = PTHREAD_ONCE_INIT;
+
+static void make_key(void)
+{
+    has_key = pthread_key_create(&spare_key, free) == 0;
+}
+
+static bool is_for_spare(uint64_t len)
+{
+    pthread_once(&spare_once, make_key);
+    return has_key && len >= MIN_SPARE && len <= SPARE;
+}
+
+static void *take_memory(uint64_t len)
+{
+    void *spare;
+
+    if (!is_for_spare(len))
+        return malloc(len);
+    spare = pthread_getspecific(spare_key);
+    if (spare == NULL)
+        return malloc(SPARE);
+    (void) pthread_setspecific(spare_key, NULL);
+    return spare;
+}
+
+static void give_memory(void *memory, uint64_t len)
+{
+    if (memory == NULL || !is_for_spare(len) || pthread_getspecific(spare_key) != NULL ||
+        pthread_setspecific(spare_key, memory) != 0)
+        free(memory);
+}
 
 static const struct nest *nest_of(const struct plan *plan, const struct share *share)
 {
@@ -23,7 +66,7 @@ void plan_done(struct plan *plan)
         free(plan->share);
         free(plan->iov);
     }
-    free(plan->scratch);
+    give_memory(plan->scratch, plan->len);
     *plan = (struct plan){ 0 };
 }
 
@@ -147,7 +190,7 @@ static int pack(struct plan *plan)
     int r = 0;
 
     plan->packed = true;
-    plan->scratch = malloc(plan->len);
+    plan->scratch = take_memory(plan->len);
     if (plan->scratch == NULL)
         return -ENOMEM;
     for (uint32_t slot = 0; r == 0 && slot < n_slots; slot++) {

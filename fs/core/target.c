@@ -36,6 +36,7 @@ void target_free(struct fs *fs, struct target *target)
         file_free(fs, target->file);
     free(target->keeps);
     free(target->kept_from);
+    free(target->solid);
     free(target);
 }
 
@@ -69,10 +70,11 @@ static int target_new(struct fs *fs, const struct file *file, struct target **re
     }
     target->keeps = calloc(file->n_slots, sizeof target->keeps[0]);
     target->kept_from = calloc(file_layout_slots(layout), sizeof target->kept_from[0]);
+    target->solid = calloc(file->n_slots, sizeof target->solid[0]);
     target->file = file_new(file->inode, layout, &record);
     if (target->file == NULL)
         layouts_put(fs->layouts, layout);
-    if (target->file == NULL || target->keeps == NULL || target->kept_from == NULL) {
+    if (target->file == NULL || target->keeps == NULL || target->kept_from == NULL || target->solid == NULL) {
         target_free(fs, target);
         return -ENOMEM;
     }
@@ -167,17 +169,19 @@ static void leave_out_kept(const struct target *target, struct plan *from)
             from->share[i].done = from->share[i].len;
 }
 
-/* Whether all bytes of a share are data, or none is; neither: both are false. */
+/* Whether all bytes of a share are data, or none is; neither: both are false. Where the next hole is takes some file
+ * systems a look at all there is until then, so it is asked once. */
 static int look_for_holes(struct fs *fs, struct file *file, const struct share *share, bool *ret_full, bool *ret_empty)
 {
+    struct solid *solid = &file->target->solid[share->slot];
     uint64_t end = share->sub_off + share->len;
     const struct disk *disk;
     int fd, r = subfile_open(fs, file, share->slot, SUBFILE_READ, &fd);
     int64_t data, hole;
 
-    *ret_full = false;
+    *ret_full = r == 0 && share->sub_off >= solid->from && end <= solid->until;
     *ret_empty = r == 0 && fd < 0;
-    if (r < 0 || fd < 0)
+    if (r < 0 || fd < 0 || *ret_full)
         return r;
     r = subfile_disk(fs, file, share->slot, &disk);
     if (r < 0)
@@ -191,6 +195,7 @@ static int look_for_holes(struct fs *fs, struct file *file, const struct share *
     hole = disk_call(disk, seek, fd, share->sub_off, SEEK_HOLE);
     if (hole < 0)
         return hole == -ENXIO ? 0 : (int) hole;
+    *solid = (struct solid){ share->sub_off, (uint64_t) hole };
     *ret_full = (uint64_t) hole >= end;
     return 0;
 }
@@ -343,10 +348,17 @@ int target_copy(struct fs *fs, struct file *file, uint64_t lo, uint64_t hi, bool
     r = file_run_plan(fs, file, &from, false);
     if (r == 0)
         r = file_finish_read(file, &from);
+    plan_done(&from); /* the other one has its memory */
     return r < 0 ? r : write_target(fs, file->target, lo, hi, buf, !full);
 }
 
 /* -- what is done to the file -- */
+
+/* io is held exclusively. */
+static void forget_solid(const struct file *file)
+{
+    memset(file->target->solid, 0, file->n_slots * sizeof file->target->solid[0]);
+}
 
 /* Nobody knows what of it was written, so the target gets what is there now. */
 static int copy_again(struct fs *fs, struct file *file, uint64_t lo, uint64_t hi)
@@ -381,6 +393,7 @@ void target_cut(struct fs *fs, struct file *file, uint64_t size)
     if (file->target == NULL || atomic_load(&file->target->error) != 0)
         return;
     note_lowest(file->target, size);
+    forget_solid(file);
     file->target->file->record.size = size;
     r = file_cut_tails(fs, file->target->file);
     if (r < 0)
@@ -395,6 +408,7 @@ void target_allocate(struct fs *fs, struct file *file, int mode, uint64_t off, u
 
     if (target == NULL || atomic_load(&target->error) != 0)
         return;
+    forget_solid(file);
     end = MIN(off + len, atomic_load(&target->done));
     if (off >= end)
         return;

@@ -13,11 +13,17 @@
 
 #include "fs/core/file.h"
 
+/* A part of a subfile that has no hole, as somebody has seen it. */
+struct solid {
+    uint64_t from, until;
+};
+
 struct target {
     struct file *file; /* the generation's layout and subfiles; nobody else knows this one */
     bool *keeps;       /* for each slot of the file: its subfile will be the target's, too */
     bool keeps_any;
     uint32_t *kept_from;          /* for each slot of the target that is kept: whose subfile of the file it is */
+    struct solid *solid;          /* the job's; for each slot of the file; forgotten where holes may come */
     bool prepared;                /* the job's; subfiles of an earlier mount have been looked at */
     atomic_uint_least64_t done;   /* below, both have the same bytes; UINT64_MAX: everywhere, behind the end, too */
     atomic_uint_least64_t lowest; /* byte written to since somebody last set this */

@@ -158,3 +158,53 @@ Test(migrate, limits_are_kept_in_few_bits)
     }
     cr_assert_gt(record_unpack_limit(record_pack_limit(UINT64_MAX)), UINT64_C(1) << 41);
 }
+
+static struct file *make_file(struct world *world, const char *name, size_t len, struct inode **ret_inode)
+{
+    static const struct cred cred = { .umask = 022 };
+    cleanup(freep) char *bytes = malloc(len);
+    struct file *file;
+    struct stat st;
+
+    cr_assert_not_null(bytes);
+    memset(bytes, 'x', len);
+    cr_assert_eq(tree_create(world->fs, inodes_root(world->fs->inodes), name, 0644, &cred, ret_inode, &st, &file), 0);
+    cr_assert_eq(file_write(world->fs, file, bytes, len, 0), (ssize_t) len);
+    return file;
+}
+
+static unsigned count_of(const char *text, const char *word)
+{
+    unsigned n = 0;
+
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at += strlen(word))
+        n++;
+    return n;
+}
+
+/* Some file systems look at all there is to find the next hole: asked for each window, a large file would take hours.
+ */
+Test(migrate, holes_are_looked_for_once_in_a_file_that_has_none)
+{
+    cleanup(freep) char *trace = NULL;
+    static struct world world;
+    struct inode *inode;
+    struct file *file;
+    size_t len;
+    FILE *out = open_memstream(&trace, &len);
+
+    cr_assert_not_null(out);
+    cr_assert_eq(world_init(&world, 2, "stripe(64)", 0, 1), 0);
+    cr_assert_eq(world_mount(&world), 0);
+    file = make_file(&world, "A", 100000, &inode);
+    sim_trace(world.sim, out);
+    migrate(&world, inode, "stripe(7)");
+    sim_trace(world.sim, NULL);
+    cr_assert_eq(fclose(out), 0);
+    cr_assert_gt(count_of(trace, " pwritev("), 100, "there should have been many windows: %s", trace);
+    cr_expect_leq(count_of(trace, " seek("), 2 * 2);
+    file_put(world.fs, file);
+    inode_unref(world.fs->inodes, inode);
+    world_abandon(&world);
+    world_done(&world);
+}
