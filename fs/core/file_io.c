@@ -166,7 +166,7 @@ ssize_t file_read(struct fs *fs, struct file *file, void *buf, size_t len, uint6
     uint64_t size;
     int r = 0;
 
-    atomic_fetch_add_explicit(&fs->n_io, 1, memory_order_relaxed);
+    fs_begin_io(fs);
     pthread_rwlock_rdlock(&file->io);
     size = file_size(file);
     len = off >= size ? 0 : MIN(len, size - off);
@@ -175,6 +175,7 @@ ssize_t file_read(struct fs *fs, struct file *file, void *buf, size_t len, uint6
     if (len > 0 && r == 0)
         r = read_plan(fs, file, &plan);
     pthread_rwlock_unlock(&file->io);
+    fs_end_io(fs);
     /* Fewer bytes than asked for would mean the end of the file. */
     return r < 0 ? r : (ssize_t) len;
 }
@@ -186,6 +187,7 @@ ssize_t file_read_subfile(struct fs *fs, struct file *file, const struct file_la
     uint64_t sub_len;
     ssize_t r = -EAGAIN;
 
+    fs_begin_io(fs);
     pthread_rwlock_rdlock(&file->io);
     if (file->layout == layout) {
         sub_len = file_layout_len(layout, slot, file_size(file));
@@ -194,6 +196,7 @@ ssize_t file_read_subfile(struct fs *fs, struct file *file, const struct file_la
         r = len > 0 ? read_plan(fs, file, &plan) : 0;
     }
     pthread_rwlock_unlock(&file->io);
+    fs_end_io(fs);
     return r < 0 ? r : (ssize_t) len;
 }
 
@@ -366,13 +369,14 @@ ssize_t file_write(struct fs *fs, struct file *file, const void *buf, size_t len
 
     if (len == 0)
         return fs->read_only ? -EROFS : 0;
-    atomic_fetch_add_explicit(&fs->n_io, 1, memory_order_relaxed);
+    fs_begin_io(fs);
     n = write_once(fs, file, buf, len, off);
     if (n == -ENOSPC) {
         jobs_make_room(fs->jobs);
         workers_settle(fs->workers); /* what removed and truncated files held may be on its way out */
         n = write_once(fs, file, buf, len, off);
     }
+    fs_end_io(fs);
     return n;
 }
 
@@ -429,6 +433,7 @@ ssize_t file_write_subfile(struct fs *fs, struct file *file, const struct file_l
 
     if (sub_off + len > pattern_element(layout->pattern, file_layout_element(layout, slot))->size)
         return -EFBIG;
+    fs_begin_io(fs);
     plan_init_share(&plan, layout, slot, sub_off, len, drop_const(buf));
     n = write_subfile_once(fs, file, &plan);
     if (n == -ENOSPC) {
@@ -437,5 +442,6 @@ ssize_t file_write_subfile(struct fs *fs, struct file *file, const struct file_l
         plan_init_share(&plan, layout, slot, sub_off, len, drop_const(buf));
         n = write_subfile_once(fs, file, &plan);
     }
+    fs_end_io(fs);
     return n;
 }

@@ -38,8 +38,8 @@ struct fs {
     bool read_only;
     bool privileged; /* may read and write any stub, whatever its mode */
     uint64_t behind;
-    uint64_t window, confirm;   /* of bytes that a migration copies: at a time, until its record says how far it got */
-    atomic_uint_least64_t n_io; /* reads and writes that users asked for */
+    uint64_t window, confirm; /* of bytes that a migration copies: at a time, until its record says how far it got */
+    atomic_uint_least64_t n_io, n_io_over; /* reads and writes that users asked for, and those of them that are over */
 };
 
 struct fs_options {
@@ -57,6 +57,17 @@ int fs_new(struct volume *volume, const struct fs_options *options, struct fs **
 
 /* Stores and syncs everything, says so on the disks. The error is the first that happened; all is freed anyway. */
 int fs_free(struct fs *fs);
+
+/* Around what users read and write: what goes on in the background leaves the disks to them meanwhile. */
+static inline void fs_begin_io(struct fs *fs)
+{
+    atomic_fetch_add_explicit(&fs->n_io, 1, memory_order_relaxed);
+}
+
+static inline void fs_end_io(struct fs *fs)
+{
+    atomic_fetch_add_explicit(&fs->n_io_over, 1, memory_order_relaxed);
+}
 
 static inline struct disk *fs_home(const struct fs *fs)
 {

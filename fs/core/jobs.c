@@ -629,20 +629,22 @@ static bool wait_a_while(struct jobs *jobs, uint64_t ms)
     return !jobs->stop;
 }
 
+static bool users_work(const struct fs *fs, uint64_t n_io)
+{
+    return atomic_load(&fs->n_io) != n_io || atomic_load(&fs->n_io_over) != n_io;
+}
+
 /* Users come first: as long as they want something of the disks, a job has them for a part of the time. */
 static void yield_to_users(struct jobs *jobs, uint64_t took)
 {
-    uint64_t until = watch_now() + MAX(YIELD * took, 1), before = atomic_load(&jobs->fs->n_io);
+    uint64_t until = watch_now() + MAX(YIELD * took, 1);
     bool go_on = true;
 
     pthread_mutex_lock(&jobs->lock);
     while (go_on && watch_now() < until) {
-        uint64_t now;
+        uint64_t n_io = atomic_load(&jobs->fs->n_io);
 
-        go_on = wait_a_while(jobs, QUIET);
-        now = atomic_load(&jobs->fs->n_io);
-        go_on = go_on && now != before;
-        before = now;
+        go_on = wait_a_while(jobs, QUIET) && users_work(jobs->fs, n_io);
     }
     pthread_mutex_unlock(&jobs->lock);
 }
@@ -698,7 +700,7 @@ static void *work(void *arg)
         if (limit > 0)
             rest(jobs, task, limit, bytes, took);
         let_go(jobs, task);
-        if (limit == 0 && bytes > 0 && atomic_load(&jobs->fs->n_io) != n_io)
+        if (limit == 0 && bytes > 0 && users_work(jobs->fs, n_io))
             yield_to_users(jobs, took);
     }
     return NULL;

@@ -35,7 +35,7 @@ static const char help[] =
 
 struct candidate {
     char *path;
-    double size; /* bytes without holes */
+    blkcnt_t blocks;
 };
 
 struct request {
@@ -115,9 +115,7 @@ static int note_candidate(struct request *request, const FTSENT *entry)
         request->candidate = more;
         request->room = room;
     }
-    request->candidate[request->n] = (struct candidate){ .path = strdup(entry->fts_path),
-                                                         .size = (double) entry->fts_statp->st_size * density,
-                                                         .density = density };
+    request->candidate[request->n] = (struct candidate){ strdup(entry->fts_path), entry->fts_statp->st_blocks };
     if (request->candidate[request->n].path == NULL)
         return -ENOMEM;
     request->n++;
@@ -147,7 +145,7 @@ static int by_size(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
 
-    return x->size < y->size ? 1 : x->size > y->size ? -1 : strcmp(x->path, y->path);
+    return x->blocks < y->blocks ? 1 : x->blocks > y->blocks ? -1 : strcmp(x->path, y->path);
 }
 
 /* -- how full -- */

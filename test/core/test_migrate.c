@@ -208,3 +208,26 @@ Test(migrate, holes_are_looked_for_once_in_a_file_that_has_none)
     world_abandon(&world);
     world_done(&world);
 }
+
+/* Or what goes on in the background would never rest again, or take no notice of users. */
+Test(migrate, what_users_ask_for_is_counted_until_it_is_over)
+{
+    static struct world world;
+    struct inode *inode;
+    struct file *file;
+    char bytes[10];
+
+    cr_assert_eq(world_init(&world, 2, "stripe(64)", 0, 1), 0);
+    cr_assert_eq(world_mount(&world), 0);
+    file = make_file(&world, "A", 100, &inode);
+    cr_expect_eq(atomic_load(&world.fs->n_io), 1);
+    cr_assert_eq(file_read(world.fs, file, bytes, sizeof bytes, 50), 10);
+    cr_assert_eq(file_read_subfile(world.fs, file, file->layout, 1, bytes, sizeof bytes, 5), 10);
+    cr_assert_eq(file_write_subfile(world.fs, file, file->layout, 1, bytes, sizeof bytes, 5), 10);
+    cr_expect_eq(atomic_load(&world.fs->n_io), 4);
+    cr_expect_eq(atomic_load(&world.fs->n_io_over), 4);
+    file_put(world.fs, file);
+    inode_unref(world.fs->inodes, inode);
+    world_abandon(&world);
+    world_done(&world);
+}
