@@ -62,7 +62,7 @@ static bool is_over(const char *path, const char *how)
 static void await(const char *path, const char *how)
 {
     while (!is_over(path, how))
-        pause_ms(1);
+        pause_ms(2);
 }
 
 static double change(const char *path, const char *layout)
