@@ -215,7 +215,7 @@ static void run_pair(const struct bench *bench, const struct pair *pair)
     snprintf(source.s, sizeof source.s, "%s/source", bench->plain);
     make_file(path.s, pair->from, bytes);
     make_file(source.s, NULL, bytes);
-    for (unsigned round = 0; round < (bench->quick ? 3 : 9); round++) {
+    for (unsigned round = 0; round < (bench->quick ? 3 : 7); round++) {
         time_copying(bench, row.s, bytes, round);
         time_change(bench, row.s, path.s, pair->to, bytes, round);
         time_copying(bench, back.s, bytes, round);
@@ -267,7 +267,7 @@ static void run_readers(const struct bench *bench, const struct target *target)
     make_file(path.s, "stripe(1M)", 1024 * MIB);
     files_make(target, &work, 1);
     fprintf(stderr, "%s.readers", bench->tag);
-    for (unsigned round = 0; round < (bench->quick ? 3 : 9); round++)
+    for (unsigned round = 0; round < (bench->quick ? 3 : 7); round++)
         for (int i = 0; i < 2; i++) {
             bool changes = (round + (unsigned) i) % 2 == 1;
             struct sample sample;
