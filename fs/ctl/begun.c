@@ -1,43 +1,69 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ctl/begun.h"
 
-#include "fs/ctl/job.h"
+#include "fs/ctl/laid.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#define PAUSE_US 2000   /* after which small files may be over */
-#define LONGEST  100000 /* between two looks */
+#define MAX_LOOKS 64     /* at a time; those behind wait for these */
+#define SHORTEST  2000   /* us between two looks: small files are soon over */
+#define LONGEST   100000 /* the same, after a while */
 
-/* What the daemon tells of a file's last job; false: it never had one. */
-static bool read_job(const char *path, struct job_told *ret_job)
-{
-    cleanup(freep) char *text = NULL;
-    const char *at;
-    bool has_one;
+/* -- one file -- */
 
-    if (attrs_get(path, "migrate", &text) < 0)
-        return false;
-    at = text;
-    has_one = job_next(&at, ret_job);
-    if (has_one)
-        ret_job->path = NULL;
-    return has_one;
-}
-
-/* Number 0: it never had one. */
+/* What the daemon tells of a file's last job; number 0: it never had one. */
 static struct job_told last_job(const char *path)
 {
     struct job_told job = { .number = 0 };
+    cleanup(freep) char *text = NULL;
+    const char *at;
 
-    (void) read_job(path, &job);
+    if (attrs_get(path, "migrate", &text) < 0)
+        return job;
+    at = text;
+    if (job_next(&at, &job))
+        job.path = NULL;
     return job;
 }
 
-static int enlist(struct begun *begun, const char *path, uint64_t before)
+/* One that has no job any more has another file's name, was removed, or has long been over. */
+static void look_at(struct begun_file *file)
 {
-    char *copy = strdup(path);
+    if (file->is_over)
+        return;
+    file->job = last_job(file->path);
+    file->is_over = file->job.number == 0 || !job_is_open(&file->job);
+}
+
+static bool is_waited_for(const struct begun_file *file)
+{
+    return !file->is_over && strcmp(file->job.state, "paused") != 0;
+}
+
+/* Nobody tells any more how it ended: the layout does, if this was to be one that is easily known. */
+static bool has_layout(const struct begun_file *file)
+{
+    cleanup(laid_done) struct laid laid = { 0 };
+    char why[ATTRS_WHY];
+
+    if (laid_init(&laid, file->path, why) < 0)
+        return false;
+    return file->layout == NULL || strstr(file->layout, "pool:") != NULL || laid_is(&laid, file->layout);
+}
+
+const char *begun_failure(const struct begun_file *file)
+{
+    if (strcmp(file->job.state, "failed") == 0)
+        return strerror(file->job.error);
+    return file->job.number == 0 && !has_layout(file) ? "it is not there any more, or keeps its layout" : NULL;
+}
+
+/* -- beginning -- */
+
+static int enlist(struct begun *begun, const char *path, const char *layout)
+{
+    struct begun_file file = { .path = strdup(path), .layout = layout != NULL ? strdup(layout) : NULL };
 
     if (begun->n == begun->room) {
         size_t room = MAX(2 * begun->room, 16);
@@ -48,16 +74,17 @@ static int enlist(struct begun *begun, const char *path, uint64_t before)
             begun->room = room;
         }
     }
-    if (copy == NULL || begun->n == begun->room) {
-        free(copy);
+    if (file.path == NULL || (layout != NULL && file.layout == NULL) || begun->n == begun->room) {
+        free(file.path);
+        free(file.layout);
         return -ENOMEM;
     }
-    begun->file[begun->n++] = (struct begun_file){ .path = copy, .before = before };
+    begun->file[begun->n++] = file;
     return 0;
 }
 
-int begun_add(struct begun *begun, const char *path, const char *what, const char *limit, bool *ret_goes_on,
-              char ret_why[static ATTRS_WHY])
+int begun_add(struct begun *begun, const char *path, const char *layout, const char *what, const char *limit,
+              bool *ret_goes_on, char ret_why[static ATTRS_WHY])
 {
     cleanup(freep) char *text = NULL;
     uint64_t before = last_job(path).number;
@@ -71,75 +98,87 @@ int begun_add(struct begun *begun, const char *path, const char *what, const cha
     if (r < 0)
         return r;
     job = last_job(path);
-    *ret_goes_on = job.number != before && job_is_open(&job);
-    if (job.number == before || strcmp(job.state, "done") == 0)
+    *ret_goes_on = job_is_open(&job) && job.number > 0;
+    if (strcmp(job.state, "done") == 0 || (job.number == before && !*ret_goes_on))
         return 0;
-    if (!job_is_open(&job))
+    if (!*ret_goes_on)
         return attrs_refuse(ret_why, job.error != 0 ? -job.error : -ECANCELED, "keeps its layout: %s",
                             job.error != 0 ? strerror(job.error) : "cancelled");
-    r = enlist(begun, path, before);
+    r = enlist(begun, path, layout);
     return r < 0 ? attrs_refuse(ret_why, r, "its migration has begun, but cannot be waited for: out of memory") : 0;
 }
 
-/* One that has no job any more has another file's name, or was removed. Whether it is over. */
-static bool look_at(const struct begun_file *file, struct job_told *sum, void (*failed)(void *, const char *, int),
-                    void *ctx)
+/* -- waiting -- */
+
+/* The mount tells for a while only of what is over, and most end in the order in which they begin. */
+static void look_at_first(struct begun *begun, void (*tell)(void *, const struct begun_file *), void *ctx)
 {
-    struct job_told job;
+    for (; begun->n_over < begun->n; begun->n_over++) {
+        struct begun_file *file = &begun->file[begun->n_over];
 
-    if (!read_job(file->path, &job) || job.number == file->before)
-        return true;
-    sum->done += job.done;
-    sum->total += job.total;
-    sum->rate += strcmp(job.state, "running") == 0 ? job.rate : 0;
-    if (strcmp(job.state, "failed") == 0)
-        failed(ctx, file->path, job.error);
-    return !job_is_open(&job) || strcmp(job.state, "paused") == 0;
-}
-
-/* Forgets those that are over. */
-static void look_at_all(struct begun *begun, struct job_told *sum, void (*failed)(void *, const char *, int), void *ctx)
-{
-    size_t n = 0;
-
-    *sum = (struct job_told){ .done = begun->done, .total = begun->done };
-    for (size_t i = 0; i < begun->n; i++) {
-        uint64_t before = sum->done;
-
-        if (!look_at(&begun->file[i], sum, failed, ctx)) {
-            begun->file[n++] = begun->file[i];
-        } else {
-            begun->done += sum->done - before;
-            free(begun->file[i].path);
-        }
+        look_at(file);
+        if (!file->is_over)
+            return;
+        begun->done += file->job.done;
+        tell(ctx, file);
     }
-    begun->n = n;
 }
 
-void begun_wait(struct begun *begun, size_t most, void (*failed)(void *ctx, const char *path, int error), void *ctx)
+/* What all have done together, and how many are waited for. */
+static struct job_told look_at_rest(struct begun *begun, size_t *ret_open)
+{
+    struct job_told sum = { .done = begun->done, .total = begun->done };
+    uint32_t looks = 0;
+
+    *ret_open = 0;
+    for (size_t i = begun->n_over; i < begun->n; i++) {
+        struct begun_file *file = &begun->file[i];
+
+        if (!file->is_over && looks++ < MAX_LOOKS)
+            look_at(file);
+        sum.done += file->job.done;
+        sum.total += file->job.total;
+        sum.rate += strcmp(file->job.state, "running") == 0 ? file->job.rate : 0;
+        *ret_open += is_waited_for(file);
+    }
+    return sum;
+}
+
+void begun_wait(struct begun *begun, size_t most, void (*tell)(void *ctx, const struct begun_file *file), void *ctx)
 {
     struct job_bar bar = { .shown = begun->has_bar };
-    struct job_told sum = { 0 };
-    useconds_t pause = PAUSE_US;
+    useconds_t pause = SHORTEST;
+    struct job_told sum;
+    size_t n_open;
 
     for (;;) {
-        look_at_all(begun, &sum, failed, ctx);
-        if (begun->n <= most)
+        look_at_first(begun, tell, ctx);
+        if (most > 0 && begun->n - begun->n_over <= most)
+            break;
+        sum = look_at_rest(begun, &n_open);
+        if (n_open <= most)
             break;
         if (pause == LONGEST)
-            job_bar(&bar, sum.done, sum.total, sum.rate, (uint32_t) begun->n, false);
+            job_bar(&bar, sum.done, sum.total, sum.rate, (uint32_t) n_open, false);
         usleep(pause);
         pause = MIN(2 * pause, LONGEST);
     }
     begun->has_bar = bar.shown;
-    if (bar.shown && most == 0)
+    if (most > 0)
+        return;
+    if (bar.shown)
         job_bar(&bar, sum.done, sum.total, sum.rate, 0, true);
+    begun->has_bar = false;
+    for (; begun->n_over < begun->n; begun->n_over++)
+        tell(ctx, &begun->file[begun->n_over]);
 }
 
 void begun_done(struct begun *begun)
 {
-    for (size_t i = 0; i < begun->n; i++)
+    for (size_t i = 0; i < begun->n; i++) {
         free(begun->file[i].path);
+        free(begun->file[i].layout);
+    }
     free(begun->file);
     *begun = (struct begun){ 0 };
 }

@@ -229,12 +229,15 @@ static bool helps(const struct request *request, const struct moves *moves, doub
     return unevenness(request, ret_load) < unevenness(request, request->load);
 }
 
-static void failed(void *ctx, const char *path, int error)
+static void tell_failed(void *ctx, const struct begun_file *file)
 {
     struct request *request = ctx;
+    const char *why = file->job.number > 0 ? begun_failure(file) : NULL; /* else it may be gone */
 
+    if (why == NULL)
+        return;
     request->n_moved--;
-    paths_fail(&request->paths, path, "stays where it is: %s", strerror(error));
+    paths_fail(&request->paths, file->path, "stays where it is: %s", why);
 }
 
 static int move(struct request *request, const struct candidate *candidate, double load[], char why[static ATTRS_WHY])
@@ -252,7 +255,7 @@ static int move(struct request *request, const struct candidate *candidate, doub
     if (r < 0 || !helps(request, &moves, load))
         return r;
     if (!request->dry)
-        r = begun_add(&request->begun, candidate->path, order, request->limit, &goes_on, why);
+        r = begun_add(&request->begun, candidate->path, NULL, order, request->limit, &goes_on, why);
     if (r == 0) {
         memcpy(request->load, load, request->disks.n * sizeof load[0]);
         request->n_moved++;
@@ -271,11 +274,11 @@ static void move_some(struct request *request)
 
         if (r < 0 && r != -ENOENT)
             paths_fail(&request->paths, request->candidate[i].path, "%s", why);
-        if (request->begun.n >= MOST_JOBS)
-            begun_wait(&request->begun, MOST_JOBS / 2, failed, request);
+        if (request->begun.n - request->begun.n_over >= MOST_JOBS)
+            begun_wait(&request->begun, MOST_JOBS / 2, tell_failed, request);
     }
     if (!request->dry)
-        begun_wait(&request->begun, 0, failed, request);
+        begun_wait(&request->begun, 0, tell_failed, request);
     free(load);
 }
 

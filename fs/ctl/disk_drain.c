@@ -69,12 +69,15 @@ static int plan(struct request *request, const FTSENT *entry, const char *layout
     return r;
 }
 
-static void failed(void *ctx, const char *path, int error)
+static void tell_failed(void *ctx, const struct begun_file *file)
 {
     struct request *request = ctx;
+    const char *why = file->job.number > 0 ? begun_failure(file) : NULL; /* else it is looked at again in the next round */
 
+    if (why == NULL)
+        return;
     request->n_moved--;
-    paths_fail(&request->paths, path, "stays on the disk: %s", strerror(error));
+    paths_fail(&request->paths, file->path, "stays on the disk: %s", why);
 }
 
 /* A file that somebody else migrates is looked at again in the next round. */
@@ -84,7 +87,7 @@ static void move(struct request *request, const FTSENT *entry, const char *layou
     char why[ATTRS_WHY];
     bool goes_on;
     int r = request->dry ? plan(request, entry, layout, why)
-                         : begun_add(&request->begun, path, "leave", request->limit, &goes_on, why);
+                         : begun_add(&request->begun, path, NULL, "leave", request->limit, &goes_on, why);
 
     if (r == -EBUSY)
         request->n_busy++;
@@ -94,8 +97,8 @@ static void move(struct request *request, const FTSENT *entry, const char *layou
         paths_fail(&request->paths, path, "%s", why);
     else
         request->n_moved++;
-    if (request->begun.n >= MOST_JOBS)
-        begun_wait(&request->begun, MOST_JOBS / 2, failed, request);
+    if (request->begun.n - request->begun.n_over >= MOST_JOBS)
+        begun_wait(&request->begun, MOST_JOBS / 2, tell_failed, request);
 }
 
 static void take(void *ctx, const FTSENT *entry)
@@ -129,7 +132,7 @@ static void move_all(struct request *request)
         before = request->n_moved;
         request->n_busy = 0;
         paths_walk(&request->paths, request->disks.mountpoint, take, request);
-        begun_wait(&request->begun, 0, failed, request);
+        begun_wait(&request->begun, 0, tell_failed, request);
         idle = request->n_moved > before ? 0 : idle + 1;
         if (request->n_busy > 0)
             sleep(1);

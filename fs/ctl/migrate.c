@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fallsctl migrate: other layouts for files that have bytes. */
 #include "fs/ctl/args.h"
-#include "fs/ctl/job.h"
+#include "fs/ctl/begun.h"
 #include "fs/ctl/json_read.h"
 #include "fs/ctl/moves.h"
 #include "fs/ctl/paths.h"
@@ -11,7 +11,6 @@
 #include <search.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define USUAL_RATE (UINT64_C(200) << 20) /* bytes a second, to say how long it may take */
 
@@ -50,15 +49,7 @@ struct request {
     struct paths paths;
     struct moves moves; /* of all */
     void *seen;         /* tree of struct identity: files with several names */
-    struct begun *begun;
-    size_t n_begun, n_over; /* the first n_over of them are over */
-};
-
-/* A file that has a job now. */
-struct begun {
-    char *path, *layout; /* layout may be NULL */
-    struct job_told job; /* when last looked at */
-    bool is_over;
+    struct begun begun;
 };
 
 /* -- one file -- */
@@ -131,102 +122,28 @@ static void tell(struct request *request, const char *path, const char *layout, 
     }
 }
 
-/* What the daemon tells of a file's last job; false: it never had one. */
-static bool read_job(const char *path, struct job_told *ret_job)
+static void tell_end(void *ctx, const struct begun_file *file)
 {
-    cleanup(freep) char *text = NULL;
-    const char *at;
-    bool has_one;
+    struct request *request = ctx;
+    const char *why = begun_failure(file);
 
-    if (attrs_get(path, "migrate", &text) < 0)
-        return false;
-    at = text;
-    has_one = job_next(&at, ret_job);
-    if (has_one)
-        ret_job->path = NULL;
-    return has_one;
+    if (why != NULL)
+        paths_fail(&request->paths, file->path, "keeps its layout: %s", why);
+    else
+        tell(request, file->path, file->layout, file->job.number == 0 ? "done" : file->job.state, NULL);
 }
 
-/* Number 0: it never had one. */
-static struct job_told last_job(const char *path)
-{
-    struct job_told job = { .number = 0 };
-
-    (void) read_job(path, &job);
-    return job;
-}
-
-/* One that has no job any more has another file's name, was removed, or has long been over. */
-static void look_at(struct begun *begun)
-{
-    if (begun->is_over)
-        return;
-    if (!read_job(begun->path, &begun->job))
-        begun->job = (struct job_told){ .number = 0 };
-    begun->is_over = begun->job.number == 0 || !job_is_open(&begun->job);
-}
-
-/* The mount tells for a while only of what is over, and most end in the order in which they begin. */
-static void look_at_first(struct request *request)
-{
-    while (request->n_over < request->n_begun) {
-        struct begun *begun = &request->begun[request->n_over];
-
-        look_at(begun);
-        if (!begun->is_over)
-            return;
-        request->n_over++;
-    }
-}
-
-static int note_begun(struct request *request, const char *path, const char *layout)
-{
-    struct begun *more = realloc(request->begun, (request->n_begun + 1) * sizeof *more);
-
-    if (more == NULL)
-        return -ENOMEM;
-    request->begun = more;
-    more[request->n_begun] = (struct begun){ .path = strdup(path), .layout = layout != NULL ? strdup(layout) : NULL };
-    if (more[request->n_begun].path == NULL) {
-        free(more[request->n_begun].layout);
-        return -ENOMEM;
-    }
-    request->n_begun++;
-    if (request->wait)
-        look_at_first(request);
-    return 0;
-}
-
+/* One that is waited for is told of in the end. */
 static int begin(struct request *request, const char *path, const char *layout, char why[static ATTRS_WHY])
 {
-    cleanup(freep) char *text = NULL;
     const char *what = request->restripe ? "restripe" : request->by_default ? "auto" : layout;
-    uint64_t before = last_job(path).number;
-    struct job_told job;
-    int r = 0;
+    bool goes_on;
+    int r = begun_add(&request->begun, path, layout, what, request->limit, &goes_on, why);
 
-    if (asprintf(&text, "%s%s%s%s", request->limit != NULL ? "limit=" : "",
-                 request->limit != NULL ? request->limit : "", request->limit != NULL ? " " : "", what) < 0) {
-        snprintf(why, ATTRS_WHY, "out of memory");
-        return -ENOMEM;
-    }
-    r = attrs_set(path, "migrate", text, why);
-    if (r < 0)
-        return r;
-    job = last_job(path);
-    if (strcmp(job.state, "done") == 0 || (job.number == before && !job_is_open(&job))) {
-        tell(request, path, layout, "done", NULL); /* it had it already, or is small */
-        return 0;
-    }
-    if (!job_is_open(&job)) {
-        snprintf(why, ATTRS_WHY, "keeps its layout: %s", job.error != 0 ? strerror(job.error) : "cancelled");
-        return job.error != 0 ? -job.error : -ECANCELED;
-    }
-    r = note_begun(request, path, layout);
-    if (r == 0 && !request->wait)
-        tell(request, path, layout, "running", NULL);
-    else if (r < 0)
-        snprintf(why, ATTRS_WHY, "its migration has begun, but cannot be waited for: out of memory");
+    if (r == 0 && (!goes_on || !request->wait))
+        tell(request, path, layout, goes_on ? "running" : "done", NULL); /* it had it already, or is small */
+    if (request->wait)
+        begun_wait(&request->begun, SIZE_MAX, tell_end, request);
     return r;
 }
 
@@ -305,71 +222,6 @@ static void take_from_stdin(struct request *request)
         paths_fail(&request->paths, "standard input", "%s", strerror(errno));
 }
 
-/* -- waiting -- */
-
-#define MAX_LOOKS 64 /* at a time; those behind wait for these */
-
-/* What all have done together. */
-static struct job_told look_at_begun(struct request *request, uint32_t *ret_open)
-{
-    struct job_told sum = { 0 };
-    uint32_t looks = 0;
-
-    look_at_first(request);
-    *ret_open = 0;
-    for (size_t i = 0; i < request->n_begun; i++) {
-        struct begun *begun = &request->begun[i];
-
-        if (!begun->is_over && looks++ < MAX_LOOKS)
-            look_at(begun);
-        sum.done += begun->job.done;
-        sum.total += begun->job.total;
-        sum.rate += strcmp(begun->job.state, "running") == 0 ? begun->job.rate : 0;
-        *ret_open += !begun->is_over && strcmp(begun->job.state, "paused") != 0;
-    }
-    return sum;
-}
-
-/* Nobody tells any more how it ended: the layout does, if this was to be one that is easily known. */
-static bool has_layout(const struct begun *begun)
-{
-    cleanup(laid_done) struct laid laid = { 0 };
-    char why[ATTRS_WHY];
-
-    if (laid_init(&laid, begun->path, why) < 0)
-        return false;
-    return begun->layout == NULL || strstr(begun->layout, "pool:") != NULL || laid_is(&laid, begun->layout);
-}
-
-static void tell_end(struct request *request, const struct begun *begun)
-{
-    if (strcmp(begun->job.state, "failed") == 0)
-        paths_fail(&request->paths, begun->path, "keeps its layout: %s", strerror(begun->job.error));
-    else if (begun->job.number == 0 && !has_layout(begun))
-        paths_fail(&request->paths, begun->path, "is not there any more, or keeps its layout");
-    else
-        tell(request, begun->path, begun->layout, begun->job.number == 0 ? "done" : begun->job.state, NULL);
-}
-
-static void wait_for_all(struct request *request)
-{
-    struct job_bar bar = { 0 };
-    struct job_told sum;
-    uint32_t n_open;
-
-    for (;;) {
-        sum = look_at_begun(request, &n_open);
-        if (n_open == 0)
-            break;
-        job_bar(&bar, sum.done, sum.total, sum.rate, n_open, false);
-        usleep(n_open > MAX_LOOKS ? 20000 : 100000);
-    }
-    if (bar.shown)
-        job_bar(&bar, sum.done, sum.total, sum.rate, 0, true);
-    for (size_t i = 0; i < request->n_begun; i++)
-        tell_end(request, &request->begun[i]);
-}
-
 /* -- the command line -- */
 
 static void print_plan(const struct request *request)
@@ -405,7 +257,7 @@ static enum ctl_status run(struct request *request, const struct args *args, boo
     if (request->from_stdin)
         take_from_stdin(request);
     if (request->wait && !request->dry)
-        wait_for_all(request);
+        begun_wait(&request->begun, 0, tell_end, request);
     if (request->dry)
         print_plan(request);
     return paths_end(&request->paths);
@@ -434,11 +286,7 @@ enum ctl_status ctl_migrate(int argc, char **argv)
     if (!args_read(&args, argc, argv, &status))
         return status;
     status = run(&request, &args, as_json);
-    for (size_t i = 0; i < request.n_begun; i++) {
-        free(request.begun[i].path);
-        free(request.begun[i].layout);
-    }
-    free(request.begun);
+    begun_done(&request.begun);
     tdestroy(request.seen, free);
     moves_done(&request.moves);
     return status;
