@@ -281,46 +281,41 @@ int subfile_remove_all(struct fs *fs, const struct record *record, const struct 
     return first;
 }
 
-/* Calls take for each slot of to whose subfile is from's, too: it has two names for a while. */
-static int visit_kept(struct fs *fs, const struct laying *from, const struct laying *to, const struct record *record,
-                      int (*take)(const struct fs *fs, const struct disk *disk, const struct record *record,
-                                  const struct laying *to, uint32_t slot))
+/* Those that stay get the stamps that go with the names they keep; whether there are any. */
+static bool stamp_kept(struct fs *fs, const struct record *record, const struct laying *from, const struct laying *to)
 {
-    int first = 0;
+    bool any = false;
 
     for (uint32_t slot = 0; slot < file_layout_slots(to->layout); slot++) {
         const struct disk *disk = &fs->volume->disk[file_layout_disk(to->layout, fs->volume->home, to->rotate, slot)];
-        int r;
+        char path[OBJECT_PATH];
 
         if (laying_same(from, to, fs->volume->home, slot) == UINT32_MAX || !disk_is_present(disk))
             continue;
-        r = take(fs, disk, record, to, slot);
-        if (first == 0)
-            first = r;
+        object_path(fs->volume, record->id, record->gen, slot, to->layout, path);
+        put_stamp(disk, disk->root, path, record, slot);
+        any = true;
     }
-    return first;
+    return any;
 }
 
-/* Those that stay get the stamps that go with the names they keep. */
-static int stamp_kept(const struct fs *fs, const struct disk *disk, const struct record *record,
-                      const struct laying *to, uint32_t slot)
+/* On all disks that the slots of a layout are on: what is not there will not come back in a crash. */
+static int sync_objects(struct fs *fs, const struct record *record, const struct file_layout *layout, uint16_t rotate)
 {
+    cleanup(freep) bool *synced = calloc(STAMP_MAX_DISKS, sizeof *synced);
     char path[OBJECT_PATH];
+    int r = synced == NULL ? -ENOMEM : 0;
 
-    object_path(fs->volume, record->id, record->gen, slot, to->layout, path);
-    put_stamp(disk, disk->root, path, record, slot);
-    return 0;
-}
+    object_path(fs->volume, record->id, 0, OBJECT_DIR, layout, path);
+    for (uint32_t slot = 0; r == 0 && slot < file_layout_slots(layout); slot++) {
+        uint32_t index = file_layout_disk(layout, fs->volume->home, rotate, slot);
+        const struct disk *disk = &fs->volume->disk[index];
 
-/* One name is gone for good: with two again, after a crash, and a record that knows of one, it would be somebody's. */
-static int sync_kept(const struct fs *fs, const struct disk *disk, const struct record *record, const struct laying *to,
-                     uint32_t slot)
-{
-    char path[OBJECT_PATH];
-
-    (void) slot;
-    object_path(fs->volume, record->id, 0, OBJECT_DIR, to->layout, path);
-    return file_text_sync_dir(disk, path);
+        if (!synced[index] && disk_is_present(disk))
+            r = file_text_sync_dir(disk, path);
+        synced[index] = true;
+    }
+    return r;
 }
 
 static bool has_other_layout(const struct record *record)
@@ -328,44 +323,39 @@ static bool has_other_layout(const struct record *record)
     return memcmp(record->layout, record->old_layout, HASH_SIZE) != 0 || record->rotate != record->old_rotate;
 }
 
+/* One that stays has lost its other name for good before a record knows of one name only: with two again, after a
+ * crash, it would be somebody else's. */
 int subfile_remove_old(struct fs *fs, const struct record *record, const struct file_layout *old_layout)
 {
     const struct laying from = { old_layout, record->old_rotate };
     struct laying to = { .rotate = record->rotate };
-    struct file_layout *layout = NULL;
     struct record old = *record;
-    int r = 0;
+    struct file_layout *layout;
+    bool any_stays = false;
+    int r;
 
     old.rotate = record->old_rotate;
-    if (!has_other_layout(record))
-        return subfile_remove_all(fs, &old, old_layout, record->oldest_gen, record->gen);
-    r = layouts_get(fs->layouts, record->layout, &layout);
-    if (r < 0)
-        return r;
-    to.layout = layout;
-    r = visit_kept(fs, &from, &to, record, stamp_kept);
-    if (r == 0)
-        r = subfile_remove_all(fs, &old, old_layout, record->oldest_gen, record->gen);
-    if (r == 0)
-        r = visit_kept(fs, &from, &to, record, sync_kept);
-    layouts_put(fs->layouts, layout);
-    return r;
+    if (has_other_layout(record)) {
+        r = layouts_get(fs->layouts, record->layout, &layout);
+        if (r < 0)
+            return r;
+        to.layout = layout;
+        any_stays = stamp_kept(fs, record, &from, &to);
+        layouts_put(fs->layouts, layout);
+    }
+    r = subfile_remove_all(fs, &old, old_layout, record->oldest_gen, record->gen);
+    return r == 0 && any_stays ? sync_objects(fs, record, old_layout, record->old_rotate) : r;
 }
 
+/* When it was given up, the file's next generation may have the same number. */
 int subfile_remove_target(struct fs *fs, const struct record *record, const struct file_layout *target_layout)
 {
-    const struct laying to = { target_layout, record->target_rotate };
-    struct laying from = { .rotate = record->rotate };
     struct record target = *record;
-    struct file_layout *layout;
     int r;
 
     target.rotate = record->target_rotate;
     r = subfile_remove_all(fs, &target, target_layout, record->gen + 1, record->gen + 2);
-    if (r < 0 || layouts_get(fs->layouts, record->layout, &layout) < 0)
-        return r;
-    from.layout = layout;
-    r = visit_kept(fs, &from, &to, record, sync_kept);
-    layouts_put(fs->layouts, layout);
+    if (r == 0 && (record->target_flags & TARGET_GIVEN_UP) != 0)
+        r = sync_objects(fs, record, target_layout, record->target_rotate);
     return r;
 }
