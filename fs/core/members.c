@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#define SPARE            (UINT64_C(1) << 20)
 #define THREADS_PER_DISK 16 /* as many more as one that joins makes of use */
 
 int members_add(struct fs *fs, const struct member *member, uint32_t *ret_index, struct volume_error *ret_error)
@@ -268,7 +269,7 @@ static void note_used(struct move *move, const struct laying *laying)
     }
 }
 
-/* Whether dealing the bytes anew over fewer disks has room. */
+/* Whether dealing the bytes anew over fewer disks has room, with something to spare for others meanwhile. */
 static bool has_room(struct fs *fs, const struct laying *laying, const char *text, uint64_t bytes)
 {
     struct file_layout *planned;
@@ -279,7 +280,7 @@ static bool has_room(struct fs *fs, const struct laying *laying, const char *tex
     if (layouts_plan(fs->layouts, text, &planned, &rotates, &error) < 0)
         return false;
     to = (struct laying){ planned, (uint16_t) (laying->rotate % planned->n_list) };
-    has = space_has_room(fs, laying, &to, bytes);
+    has = space_has_room(fs, laying, &to, bytes + bytes / 8 + SPARE);
     file_layout_free(planned);
     return has;
 }

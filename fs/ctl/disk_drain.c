@@ -72,7 +72,8 @@ static int plan(struct request *request, const FTSENT *entry, const char *layout
 static void tell_failed(void *ctx, const struct begun_file *file)
 {
     struct request *request = ctx;
-    const char *why = file->job.number > 0 ? begun_failure(file) : NULL; /* else it is looked at again in the next round */
+    const char *why =
+        file->job.number > 0 ? begun_failure(file) : NULL; /* else it is looked at again in the next round */
 
     if (why == NULL)
         return;
@@ -121,6 +122,13 @@ static void take(void *ctx, const FTSENT *entry)
 }
 
 /* -- all files -- */
+
+/* What is thought to be moved is rounded; what is left is not. */
+static void look_at_all(struct request *request)
+{
+    paths_walk(&request->paths, request->disks.mountpoint, take, request);
+    request->shift[request->disk] = -request->before[request->disk];
+}
 
 /* Files may be renamed to where one has looked already: until there is nothing to move in all of the tree. */
 static void move_all(struct request *request)
@@ -210,7 +218,7 @@ static enum ctl_status drain(struct request *request, bool as_json)
         return report(as_json, "out of memory");
     paths_begin(&request->paths, as_json);
     if (request->dry)
-        paths_walk(&request->paths, request->disks.mountpoint, take, request);
+        look_at_all(request);
     else
         move_all(request);
     if (!request->dry && request->paths.failed == 0)

@@ -8,6 +8,23 @@
 
 #define MAX_TEXT 65536
 
+/* All disks that a layout names have been ones of the volume, if they are not now. */
+static bool names_members(const struct checking *checking, const char *text)
+{
+    cleanup(layout_freep) struct layout *layout = NULL;
+    struct layout_error why;
+
+    if (layout_parse(text, strlen(text), 1, &layout, &why) < 0 || layout->disks == DISKS_POOL)
+        return false;
+    for (uint32_t i = 0; layout->disks == DISKS_LIST && i < layout->n_disks; i++)
+        if (layout->disk[i] >= checking->fs.volume->n_disks)
+            return false;
+    for (uint32_t i = 0; layout->element_disk != NULL && i < layout->pattern->n_elements; i++)
+        if (layout->element_disk[i] != LAYOUT_ANY_DISK && layout->element_disk[i] >= checking->fs.volume->n_disks)
+            return false;
+    return true;
+}
+
 static bool is_layout(const struct checking *checking, const char *text, size_t len)
 {
     struct file_layout *planned = NULL;
@@ -16,7 +33,8 @@ static bool is_layout(const struct checking *checking, const char *text, size_t 
     int r = strlen(text) == len ? layouts_plan(checking->fs.layouts, text, &planned, &rotates, &why) : -EINVAL;
 
     file_layout_free(planned);
-    return r == 0 || r == -ENOMEM; /* without memory nobody can tell */
+    /* Without memory nobody can tell. */
+    return r == 0 || r == -ENOMEM || (r == -ENODEV && names_members(checking, text));
 }
 
 static bool is_array(const struct checking *checking, const char *text, size_t len)

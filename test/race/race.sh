@@ -23,9 +23,14 @@ for options in 'layout=stripe(4K)' 'layout=stripe(7,2),direct_io' 'layout=stripe
     start -o "$options"
     "$migrator" "$mnt" 1 >/dev/null 2>&1 & # files get other layouts meanwhile
     migrating=$!
+    mkdir -p "$work/joins"
+    while "$fallsctl" disk add "$mnt" "$work/joins" && "$fallsctl" disk drain "$mnt" "$work/joins"; do
+        :
+    done >/dev/null 2>&1 & # and a disk comes and goes
+    changing=$!
     ok "everything at once, $options" timeout $((seconds + 120)) "$client" "$mnt" 8 "$seconds"
-    kill "$migrating"
-    wait "$migrating"
+    kill "$migrating" "$changing"
+    wait "$migrating" "$changing"
     ok "all can be removed, $options" find "$mnt" -mindepth 1 -delete
     same "as it should be, $options" "$(ls -A "$mnt")" ''
     stop
