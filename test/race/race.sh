@@ -23,14 +23,18 @@ for options in 'layout=stripe(4K)' 'layout=stripe(7,2),direct_io' 'layout=stripe
     start -o "$options"
     "$migrator" "$mnt" 1 >/dev/null 2>&1 & # files get other layouts meanwhile
     migrating=$!
-    mkdir -p "$work/joins"
-    while "$fallsctl" disk add "$mnt" "$work/joins" && "$fallsctl" disk drain "$mnt" "$work/joins"; do
-        :
-    done >/dev/null 2>&1 & # and a disk comes and goes
+    rm -rf "$work/joins" "$work/enough"
+    mkdir "$work/joins"
+    while [ ! -e "$work/enough" ]; do # and a disk comes and goes
+        "$fallsctl" disk add "$mnt" "$work/joins"
+        "$fallsctl" disk drain "$mnt" "$work/joins"
+    done >"$work/changes" 2>&1 &
     changing=$!
     ok "everything at once, $options" timeout $((seconds + 120)) "$client" "$mnt" 8 "$seconds"
-    kill "$migrating" "$changing"
+    : >"$work/enough"
+    kill "$migrating"
     wait "$migrating" "$changing"
+    ok "a disk came and went, $options" grep -q 'has left the volume' "$work/changes"
     ok "all can be removed, $options" find "$mnt" -mindepth 1 -delete
     same "as it should be, $options" "$(ls -A "$mnt")" ''
     stop
