@@ -29,9 +29,8 @@ int main(void)
     return 0;
 }
 EOT
-# The .pc file names the prefix that was configured; here it is another one.
-flags=$(pkg-config --define-variable=libdir="$PKG_CONFIG_PATH/.." --define-variable=includedir="$work/usr/include/fallsfs" \
-    --cflags --libs fallsfs-layout)
+# The prefix is another one than was configured.
+flags=$(pkg-config --cflags --libs fallsfs-layout)
 # shellcheck disable=SC2086  # flags are words
 gcc -std=c17 -D_GNU_SOURCE -Wall -Werror "$work/where.c" $flags -o "$work/where"
 [ "$("$work/where")" = '1 1' ]
@@ -39,8 +38,7 @@ gcc -std=c17 -D_GNU_SOURCE -Wall -Werror "$work/where.c" $flags -o "$work/where"
 [ "$("$work/usr/bin/fallsctl" --version)" = "fallsctl $(pkg-config --modversion fallsfs-layout)" ]
 
 # The library, by its example.
-flags=$(pkg-config --define-variable=libdir="$PKG_CONFIG_PATH/.." --define-variable=includedir="$work/usr/include/fallsfs" \
-    --cflags --libs fallsfs)
+flags=$(pkg-config --cflags --libs fallsfs)
 # shellcheck disable=SC2086
 gcc -std=c17 -D_GNU_SOURCE -Wall -Werror "$(dirname "$0")/../../ioctl/client/example.c" $flags -o "$work/example"
 LD_LIBRARY_PATH=$PKG_CONFIG_PATH/.. ldd "$work/example" | grep -q 'libfallsfs.so.0 => /'
