@@ -178,8 +178,15 @@ struct run {
     struct collective_plan *plan;
     struct fad fad;
     const struct store *store;
+    const atomic_bool *may_end;
     atomic_int error;
 };
+
+static bool goes_on(const struct run *run)
+{
+    return atomic_load_explicit(&run->error, memory_order_relaxed) == 0 &&
+           (run->may_end == NULL || !atomic_load_explicit(run->may_end, memory_order_relaxed));
+}
 
 static int open_share(const struct run *run, struct share *share)
 {
@@ -234,7 +241,7 @@ static int run_windows(struct run *run, struct share *share, struct window *wind
 {
     int r = 0;
 
-    while (r == 0 && atomic_load_explicit(&run->error, memory_order_relaxed) == 0 && take_window(share, window)) {
+    while (r == 0 && goes_on(run) && take_window(share, window)) {
         uint64_t n_requests = sieve->stats.requests;
 
         r = run->plan->writes ? sieve_write(sieve, window) : sieve_read(sieve, window);
@@ -284,7 +291,9 @@ static int run_all(struct run *run, const struct executor *executor)
         executor->each(executor->ctx, plan->n_workers, run_worker, run);
     for (uint32_t i = 0; i < plan->n_shares; i++)
         close_share(&plan->share[i]);
-    return r < 0 ? r : atomic_load(&run->error);
+    if (r == 0)
+        r = atomic_load(&run->error);
+    return r == 0 && !goes_on(run) ? -EINTR : r;
 }
 
 static void add(struct sieve_stats *sum, const struct sieve_stats *one)
@@ -304,7 +313,9 @@ static void add(struct sieve_stats *sum, const struct sieve_stats *one)
 int collective_run(struct collective_plan *plan, const struct asked asked[], const struct store *store,
                    const struct executor *executor, struct collective_stats *ret_stats)
 {
-    struct run run = { .plan = plan, .fad = fad_of(asked, plan->n_asked), .store = store };
+    struct run run = {
+        .plan = plan, .fad = fad_of(asked, plan->n_asked), .store = store, .may_end = executor->may_end
+    };
     struct timespec begin, end;
     int r;
 

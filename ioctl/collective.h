@@ -16,6 +16,8 @@
 #include "ioctl/domain.h"
 #include "ioctl/sieve.h"
 
+#include <stdatomic.h>
+
 #define COLLECTIVE_MAX_WINDOW  (UINT64_C(4) << 20)
 #define COLLECTIVE_MAX_WORKERS 64
 
@@ -38,7 +40,8 @@ struct collective_stats {
 struct executor {
     void (*each)(void *ctx, uint32_t n, void (*run)(void *arg, uint32_t i), void *arg);
     void *ctx;
-    uint32_t n_threads; /* that are of use */
+    uint32_t n_threads;         /* that are of use */
+    const atomic_bool *may_end; /* set at any time: no other window is begun; NULL: all are done */
 };
 
 struct collective_plan;
@@ -51,7 +54,7 @@ int collective_plan_new(const struct asked asked[], uint32_t n_asked, bool write
 void collective_plan_free(struct collective_plan *plan);
 
 /* Reads or writes for all members, one run of a plan at a time. Where writers overlap, the highest wins. The error is
- * the first one; parts may be done then. */
+ * the first one, -EINTR when the executor might end; parts may be done then. */
 int collective_run(struct collective_plan *plan, const struct asked asked[], const struct store *store,
                    const struct executor *executor, struct collective_stats *ret_stats);
 

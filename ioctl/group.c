@@ -114,6 +114,7 @@ int groups_leave(struct groups *groups, const struct caller *caller, uint64_t id
     if (r == 0) {
         struct opener *opener = member->opener;
 
+        member->group->was_left = true;
         member_gone(groups, &todo, member);
         opener_forget(groups, opener);
     }
@@ -167,6 +168,19 @@ void groups_process_gone(struct groups *groups, uint64_t process)
 }
 
 /* -- the work, and time -- */
+
+/* Each side says its own before it looks at the other's, so one of them sees both. */
+bool round_begin(struct round *round)
+{
+    atomic_store(&round->running, true);
+    return !atomic_load(&round->unwanted);
+}
+
+bool round_rest(struct round *round)
+{
+    atomic_store(&round->running, false);
+    return !atomic_load(&round->unwanted);
+}
 
 void groups_done(struct groups *groups, struct round *round, int result)
 {

@@ -9,7 +9,8 @@
  *
  * Nobody waits in here: who has to wait leaves a waiter, and is answered by a call, once, whatever happens. No lock is
  * held then. A waiter that is interrupted goes without its result; what it asked for stands, and asking for the same
- * round again is waiting for it again. Requests without a group are groups of one that end with their round. */
+ * round again is waiting for it again. Requests without a group are groups of one that end with their round; those
+ * that are interrupted and have no ticket end it, and so does the death of all ranks. */
 #ifndef FALLSFS_IOCTL_GROUP_H
 #define FALLSFS_IOCTL_GROUP_H
 
@@ -92,13 +93,15 @@ struct round {
     struct group_plan *plan;
     struct group_stats stats;
 
-    uint64_t deadline; /* ns; of the asking, then of the work */
+    uint64_t deadline;    /* ns; of the asking, then of the work */
+    atomic_bool unwanted; /* nobody is left who wants it done: it may end at any moment, with any result */
 
     /* of this module */
     enum { ROUND_OPEN, ROUND_READY, ROUND_AT_WORK, ROUND_OVER } state;
     int result;
     uint32_t n_asked, n_unfetched;
     uint64_t first_ask;
+    atomic_bool running;
     struct round *next;
     struct entry entry[];
 };
@@ -201,6 +204,11 @@ int groups_stats(struct groups *groups, const struct caller *caller, uint64_t id
 /* The first group after that one that the user may see; file: what its callers called it. False: there is no other. */
 bool groups_show(struct groups *groups, uint32_t uid, uint64_t after, struct fallsfs_ioc_groups *ret_shown,
                  uint64_t *ret_file);
+
+/* Memory and file are touched from round_begin on, if that says that the work is wanted, until groups_done; or until
+ * round_rest, unless that says that it is no longer wanted and shall be done. */
+bool round_begin(struct round *round);
+bool round_rest(struct round *round);
 
 /* The work of a round is over. */
 void groups_done(struct groups *groups, struct round *round, int result);

@@ -15,14 +15,25 @@ uint64_t groups_expect(struct groups *groups, struct waiter *waiter)
 
 /* -- asking -- */
 
+/* Whether the work goes on in memory that is the caller's again, once it has been answered. */
+static bool must_be_over(struct round *round)
+{
+    atomic_store(&round->unwanted, true);
+    return round->state == ROUND_AT_WORK && atomic_load(&round->running);
+}
+
 /* Who waits is interrupted. The request stands, unless nobody will come back for it: the rank is gone, or is none. */
 static void go_without(struct groups *groups, struct todo *todo, struct entry *entry)
 {
-    struct waiter *waiter = steal(entry->waiter);
+    bool is_last_word = entry->round->group->alone && entry->ticket == 0;
+    struct waiter *waiter;
 
+    if (is_last_word && must_be_over(entry->round))
+        return; /* that is soon */
+    waiter = steal(entry->waiter);
     waiter->entry = NULL;
     waiter_answer(groups, todo, waiter, -EINTR);
-    if (member_of(entry)->opener == NULL || (entry->round->group->alone && entry->ticket == 0))
+    if (member_of(entry)->opener == NULL || is_last_word)
         entry_fetched(groups, entry);
 }
 

@@ -265,6 +265,8 @@ void group_tidy(struct groups *groups, struct todo *todo, struct group *group)
         struct round *round = *at;
 
         if (round->state != ROUND_OVER || round->n_unfetched > 0) {
+            if (group->n_here == 0 && !group->was_left && round->n_unfetched == 0)
+                atomic_store(&round->unwanted, true);
             at = &round->next;
         } else {
             *at = round->next;

@@ -43,6 +43,7 @@ struct group {
     struct user *user;
     struct group_terms terms;
     uint32_t n_here; /* ranks that are taken and not gone */
+    bool was_left;   /* by a rank that had been told what it wanted, or trusts that it is done */
     int error;       /* that it has failed with; 0: none */
     struct round *rounds;
     struct round *at_work;
@@ -100,8 +101,8 @@ void opener_forget(struct groups *groups, struct opener *opener);
 struct group *group_new(struct groups *groups, const struct caller *caller, const struct group_terms *terms,
                         struct user *user);
 
-/* Frees rounds that are over and fetched, and the group when it has neither rounds nor ranks. Who changes either calls
- * this last. */
+/* Frees rounds that are over and fetched, and the group when it has neither rounds nor ranks; when all ranks have died,
+ * nobody wants the others. Who changes any of that calls this last. */
 void group_tidy(struct groups *groups, struct todo *todo, struct group *group);
 
 /* Until when it is bearable that work which can begin now is not over. */

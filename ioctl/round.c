@@ -87,6 +87,7 @@ static int plan(struct round *round, const struct asked asked[], const struct st
 
 int round_run(struct round *round, const struct store *store, const struct executor *executor)
 {
+    const struct executor until_unwanted = { executor->each, executor->ctx, executor->n_threads, &round->unwanted };
     cleanup(freep) struct asked *asked = asked_of(round);
     uint64_t begin = now();
     int r = asked == NULL ? -ENOMEM : 0;
@@ -95,5 +96,5 @@ int round_run(struct round *round, const struct store *store, const struct execu
     if (r == 0 && !round->stats.plan_reused)
         r = plan(round, asked, store, executor->n_threads);
     round->stats.ns_plan = now() - begin;
-    return r < 0 ? r : collective_run(round->plan->plan, asked, store, executor, &round->stats.last);
+    return r < 0 ? r : collective_run(round->plan->plan, asked, store, &until_unwanted, &round->stats.last);
 }

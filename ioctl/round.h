@@ -5,7 +5,7 @@
 
 #include "ioctl/group.h"
 
-/* What came of it goes into the round's stats. */
+/* What came of it goes into the round's stats. -EINTR: it is unwanted. */
 int round_run(struct round *round, const struct store *store, const struct executor *executor);
 
 /* The part of the file that is asked for; false when it is empty. */

@@ -123,9 +123,9 @@ static void end_round(struct groups *groups, struct round *round, int result)
 /* False when a disk is stalled: another time, unless that has been so for too long. */
 static bool work(struct collect *collect, struct groups *groups, struct round *round)
 {
-    int r = run(collect, round);
+    int r = round_begin(round) ? run(collect, round) : -EINTR;
 
-    if (r == -ETIMEDOUT && watch_now() * 1000000 < round->deadline)
+    if (r == -ETIMEDOUT && watch_now() * 1000000 < round->deadline && round_rest(round))
         return false;
     end_round(groups, round, r == -ETIMEDOUT ? -EIO : r); /* no rank is missing */
     return true;
@@ -319,7 +319,7 @@ int collect_new(struct fs *fs, uint32_t serving_threads, struct collect **ret_co
     if (collect == NULL)
         return -ENOMEM;
     collect->fs = fs;
-    collect->executor = (struct executor){ run_each, fs, (uint32_t) MAX(n_cores, 1) };
+    collect->executor = (struct executor){ .each = run_each, .ctx = fs, .n_threads = (uint32_t) MAX(n_cores, 1) };
     collect->max_here = MIN(serving_threads / 4, MAX_HERE);
     collect->last = &collect->first;
     pthread_mutex_init(&collect->lock, NULL);

@@ -158,7 +158,7 @@ static int send_together(struct fallsfs_ticket *ticket, unsigned long cmd, const
     const struct fallsfs_group *group = ticket->wish.group;
     int r;
 
-    if (group == NULL || group->board == NULL)
+    if (group->board == NULL)
         return -EAGAIN;
     if ((message->request.flags & FALLSFS_NOWAIT) != 0) {
         board_pass(group->board, message->request.seq);
@@ -169,6 +169,26 @@ static int send_together(struct fallsfs_ticket *ticket, unsigned long cmd, const
     return r;
 }
 
+static int fetch(struct fallsfs_ticket *ticket, unsigned long cmd)
+{
+    struct fallsfs_ioc_ticket fetch = { .version = FALLSFS_IOCTL_VERSION, .ticket = ticket->ticket };
+
+    return call(ticket->wish.fd, cmd, &fetch);
+}
+
+/* A signal ends what is asked for alone, so that signals could keep it from ever being done: not with a ticket. */
+static int send_alone(struct fallsfs_ticket *ticket, unsigned long cmd, union message *message)
+{
+    int r = call_once(ticket->wish.fd, cmd, message);
+
+    if (r != -EINTR)
+        return r;
+    message->request.flags |= FALLSFS_NOWAIT;
+    r = call(ticket->wish.fd, cmd, message);
+    ticket->ticket = message->request.ticket;
+    return r < 0 ? r : fetch(ticket, FALLSFS_IOC_WAIT);
+}
+
 static int send_message(struct fallsfs_ticket *ticket, bool nowait, uint32_t buffer)
 {
     const struct wish *wish = &ticket->wish;
@@ -177,6 +197,8 @@ static int send_message(struct fallsfs_ticket *ticket, bool nowait, uint32_t buf
     int r;
 
     write_request(wish, nowait, buffer, ticket->place.off, &message.request);
+    if (wish->group == NULL)
+        return send_alone(ticket, cmd, &message);
     r = send_together(ticket, cmd, &message);
     if (r != -EAGAIN)
         return r;
@@ -434,13 +456,6 @@ int fallsfs_iwrite_all(struct fallsfs_group *group, const struct fallsfs_array *
         &(struct wish){
             .fd = group->who.fd, .group = group, .write = true, .array = array, .section = section, .buf = bytes(buf) },
         ret_ticket);
-}
-
-static int fetch(struct fallsfs_ticket *ticket, unsigned long cmd)
-{
-    struct fallsfs_ioc_ticket fetch = { .version = FALLSFS_IOCTL_VERSION, .ticket = ticket->ticket };
-
-    return call(ticket->wish.fd, cmd, &fetch);
 }
 
 int fallsfs_wait(struct fallsfs_ticket *ticket)

@@ -56,7 +56,8 @@ int words_request(int r, const struct words_group *group, bool write, const char
 int words_view(int r);
 __attribute__((format(printf, 2, 3))) int words(int r, const char *fmt, ...);
 
-/* ioctl, again and again while signals interrupt it. */
+/* ioctl; again and again while signals interrupt it. */
+int call_once(int fd, unsigned long cmd, void *arg);
 int call(int fd, unsigned long cmd, void *arg);
 
 #endif

@@ -24,14 +24,19 @@ int words(int r, const char *fmt, ...)
     return r;
 }
 
+int call_once(int fd, unsigned long cmd, void *arg)
+{
+    return ioctl(fd, cmd, arg) < 0 ? -errno : 0;
+}
+
 int call(int fd, unsigned long cmd, void *arg)
 {
     int r;
 
     do
-        r = ioctl(fd, cmd, arg);
-    while (r < 0 && errno == EINTR);
-    return r < 0 ? -errno : 0;
+        r = call_once(fd, cmd, arg);
+    while (r == -EINTR);
+    return r;
 }
 
 /* -- the ranks a group has failed for -- */

@@ -199,6 +199,54 @@ Test(collective, errors)
     }
 }
 
+struct ending {
+    struct memstore memstore;
+    uint64_t n_left; /* calls until it may end */
+    atomic_bool may_end;
+    int (*read)(void *ctx, void *buf, size_t len, uint64_t file_off);
+};
+
+static int read_and_end(void *ctx, void *buf, size_t len, uint64_t file_off)
+{
+    struct ending *ending = ctx;
+
+    if (--ending->n_left == 0)
+        atomic_store(&ending->may_end, true);
+    return ending->read(ctx, buf, len, file_off);
+}
+
+/* Nothing is begun any more; what is begun is done. */
+Test(collective, may_end)
+{
+    struct array array = { 1, ARRAY_ROW_MAJOR, 1, 0, { ROOM } };
+    struct range all[] = { { 0, ROOM - 1, 1 } };
+    struct collective_hints hints = { .window = 4096, .workers = 1 };
+    struct ending ending = { .n_left = 3 };
+    struct executor executor = { .each = one_after_the_other, .n_threads = 1, .may_end = &ending.may_end };
+    struct collective_stats stats;
+    struct collective_plan *plan;
+    struct store_ops ops;
+    struct asked asked;
+    struct nest *nest;
+
+    memstore_init(&ending.memstore, ROOM, 1, ROOM);
+    ops = *ending.memstore.store.ops;
+    ending.read = ops.read;
+    ops.read = read_and_end;
+    ending.memstore.store.ops = &ops;
+    memset(ending.memstore.bytes, 'x', ending.memstore.size = ROOM);
+    cr_assert_eq(section_new(&array, all, &nest), 0);
+    asked = (struct asked){ .nest = nest, .buf = calloc(1, ROOM) };
+    cr_assert_eq(collective_plan_new(&asked, 1, false, 0, &hints, &ending.memstore.store, 1, &plan), 0);
+    cr_expect_eq(collective_run(plan, &asked, &ending.memstore.store, &executor, &stats), -EINTR);
+    cr_expect_eq(stats.sieve.disk_read, 3 * 4096);
+    cr_expect(asked.buf[3 * 4096 - 1] == 'x' && asked.buf[3 * 4096] == 0);
+    collective_plan_free(plan);
+    free(asked.buf);
+    nest_free(nest);
+    memstore_done(&ending.memstore);
+}
+
 /* Domains are the bounding section, each byte in one of them. */
 Test(collective, domains_are_a_partition)
 {

@@ -899,6 +899,73 @@ Test(group, alone)
     world_free(world, 1);
 }
 
+/* Memory is not given back to its owner while it is worked in. */
+Test(group, alone_and_interrupted_at_work)
+{
+    struct world *world = world_new(NULL);
+    struct caller caller = caller_of(1);
+    struct probe *probe[3];
+
+    for (size_t i = 0; i < 3; i++) {
+        probe[i] = probe_new(world);
+        groups_ask_alone(world->groups, &caller, false, ask_new(world, true, 4), &probe[i]->waiter);
+    }
+    cr_assert(round_begin(world->at_work[0]));
+    groups_interrupt(world->groups, probe[0]->waiter.number);
+    cr_expect_eq(state_of(probe[0]), PENDING);
+    cr_expect(world->at_work[0]->unwanted);
+    cr_expect_not(round_rest(world->at_work[0]), "somebody waits for its end");
+    world_finish(world, 0, -EINTR);
+    cr_expect_eq(state_of(probe[0]), -EINTR);
+
+    cr_assert(round_begin(world->at_work[1]) && round_rest(world->at_work[1]));
+    groups_interrupt(world->groups, probe[1]->waiter.number);
+    cr_expect_eq(state_of(probe[1]), -EINTR, "it rests");
+    cr_expect_not(round_begin(world->at_work[1]));
+    world_free(world, 1);
+}
+
+/* Whether the work of a round is unwanted when one rank has gone and the other one then goes. */
+static bool is_unwanted(void (*go)(struct world *world, uint64_t handle, uint64_t group), bool ticket)
+{
+    struct world *world = world_new(NULL);
+    uint64_t group = group_of(world, 2);
+    bool unwanted;
+
+    (void) ask(world, 1, group, 1, false, ticket, 4);
+    (void) ask(world, 2, group, 1, false, ticket, 4);
+    cr_assert_eq(world->n_at_work, 1);
+    go(world, 1, group);
+    cr_expect_not(world->at_work[0]->unwanted, "the other one wants it");
+    go(world, 2, group);
+    unwanted = world->at_work[0]->unwanted;
+    world_free(world, 2);
+    return unwanted;
+}
+
+static void go_by_dying(struct world *world, uint64_t handle, uint64_t group)
+{
+    (void) group;
+    for (size_t i = 0; i < world->n_probes; i++)
+        if (i == handle - 1 && state_of(&world->probe[i]) == PENDING)
+            groups_interrupt(world->groups, world->probe[i].waiter.number);
+    groups_process_gone(world->groups, caller_of(handle).process);
+}
+
+static void go_by_leaving(struct world *world, uint64_t handle, uint64_t group)
+{
+    struct caller caller = caller_of(handle);
+
+    cr_assert_eq(groups_leave(world->groups, &caller, group), 0);
+}
+
+Test(group, work_that_nobody_wants)
+{
+    cr_expect(is_unwanted(go_by_dying, false));
+    cr_expect(is_unwanted(go_by_dying, true));
+    cr_expect_not(is_unwanted(go_by_leaving, true), "they trust that it is done");
+}
+
 /* -- limits -- */
 
 Test(group, so_much_at_once)

@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -298,6 +300,102 @@ static void interrupted_by_signals(void)
     expect_told(stage, other, 1, 0, UINT64_MAX);
 }
 
+/* However often, and however long it takes; afterwards nobody touches memory or file for it any more. */
+static void interrupted_alone(void)
+{
+    const struct sigaction action = { .sa_handler = note_signal };
+    const struct itimerval often = { { 0, 3000 }, { 0, 3000 } }, never = { { 0, 0 }, { 0, 0 } };
+    const size_t n = 16u << 20;
+    const struct fallsfs_array array = { 1, FALLSFS_ROW_MAJOR, 1, 0, { n } };
+    const struct fallsfs_range all[] = { { 0, n - 1, 1 } };
+    char *bytes = fallsfs_alloc(n), *back = malloc(n);
+    int fd = open_shared(O_RDWR);
+
+    EXPECT(bytes != NULL && back != NULL && sigaction(SIGALRM, &action, NULL) == 0);
+    for (int round = 0; round < 4; round++) {
+        bool writes = round % 2 == 0;
+        char during = (char) ('a' + round / 2), after = 'z';
+
+        memset(bytes, writes ? during : '-', n);
+        EXPECT(setitimer(ITIMER_REAL, &often, NULL) == 0);
+        EXPECT((writes ? fallsfs_write_section(fd, &array, all, bytes)
+                       : fallsfs_read_section(fd, &array, all, bytes)) == 0);
+        EXPECT(setitimer(ITIMER_REAL, &never, NULL) == 0);
+        if (!writes)
+            memcpy(back, bytes, n);
+        memset(bytes, after, n);
+        pause_ms(100);
+        if (writes)
+            EXPECT(pread(fd, back, n, 0) == (ssize_t) n);
+        for (size_t i = 0; i < n; i++)
+            EXPECT(back[i] == during && bytes[i] == after);
+    }
+    EXPECT(atomic_load(&n_signals) > 4);
+    fallsfs_free(bytes);
+    free(back);
+}
+
+/* -- work that nobody is left for -- */
+
+#define ENDLESS (UINT64_C(16) << 30)
+
+static uint64_t in_memory(int memfd)
+{
+    struct stat st;
+
+    EXPECT(fstat(memfd, &st) == 0);
+    return (uint64_t) st.st_blocks * 512;
+}
+
+/* Asks for a file's holes, alone or as the only rank of a group, into memory that has no pages yet. */
+static void ask_for_too_much(int memfd, bool in_group, uint32_t flags)
+{
+    int fd = open_shared(O_RDWR);
+    struct fallsfs_ioc_buffer show = { .version = FALLSFS_IOCTL_VERSION, .fd = memfd, .len = ENDLESS };
+    struct fallsfs_ioc_join join = { .version = FALLSFS_IOCTL_VERSION, .nranks = 1 };
+    struct fallsfs_ioc_section section = { .request = { .version = FALLSFS_IOCTL_VERSION, .flags = flags },
+                                           .ndims = 1,
+                                           .elem = 1,
+                                           .size = { ENDLESS },
+                                           .range = { { 0, ENDLESS - 1, 1 } } };
+
+    EXPECT(fallsfs_token(join.token) == 0 && ioctl(fd, FALLSFS_IOC_BUFFER, &show) == 0);
+    section.request.buffer = show.buffer;
+    if (in_group) {
+        EXPECT(ioctl(fd, FALLSFS_IOC_JOIN, &join) == 0);
+        section.request.group = join.group;
+        section.request.seq = 1;
+    }
+    (void) ioctl(fd, FALLSFS_IOC_SECTION, &section);
+    for (;;)
+        pause();
+}
+
+static void killed_at_work(void)
+{
+    EXPECT(ftruncate(open_shared(O_RDWR), ENDLESS) == 0);
+    for (unsigned way = 0; way < 4; way++) {
+        int memfd = memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+        uint64_t before;
+        pid_t pid;
+
+        EXPECT(memfd >= 0 && ftruncate(memfd, ENDLESS) == 0 &&
+               fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0);
+        pid = fork();
+        EXPECT(pid >= 0);
+        if (pid == 0)
+            ask_for_too_much(memfd, way % 2 != 0, way / 2 == 0 ? 0 : FALLSFS_NOWAIT);
+        while (in_memory(memfd) < 1u << 20)
+            pause_ms(1);
+        kill_rank(pid);
+        pause_ms(SOON);
+        before = in_memory(memfd);
+        pause_ms(200);
+        EXPECT(in_memory(memfd) == before);
+        EXPECT(close(memfd) == 0);
+    }
+}
+
 /* -- tickets -- */
 
 static void tickets_and_poll(void)
@@ -458,6 +556,8 @@ const struct check checks_of_members[] = {
     { "child_acts_as_the_rank", child_acts_as_the_rank },
     { "threads_act_as_the_rank", threads_act_as_the_rank },
     { "interrupted_by_signals", interrupted_by_signals },
+    { "interrupted_alone", interrupted_alone },
+    { "killed_at_work", killed_at_work },
     { "tickets_and_poll", tickets_and_poll },
     { "tickets_that_fail", tickets_that_fail },
     { "several_groups_of_one_file", several_groups_of_one_file },
