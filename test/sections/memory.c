@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* However much is asked for, the daemon works with windows: 64 ranks want a large section each, all at once. The pid of
- * the daemon is in FALLSFS_DAEMON. */
+ * the daemon is in FALLSFS_DAEMON, how large in FALLSFS_MIB. */
 #include "test/sections/ranks.h"
 
 #include <fcntl.h>
@@ -33,7 +33,8 @@ static uint64_t anonymous_memory(void)
 
 static void large_sections(void)
 {
-    const uint64_t each = getenv("FALLSFS_FULL") != NULL ? 1024 * MIB : 16 * MIB;
+    const char *mib = getenv("FALLSFS_MIB");
+    const uint64_t each = mib != NULL ? MIB * strtoull(mib, NULL, 10) : 0;
     const struct fallsfs_array array = { 1, FALLSFS_ROW_MAJOR, 1, 0, { each + N } };
     struct stage *stage = stage_new(N, 0);
     struct fallsfs_group *group[N];
@@ -43,7 +44,7 @@ static void large_sections(void)
     bool is_done = false;
 
     alarm(400); /* all of it takes longer than a check usually may */
-    EXPECT(buf != NULL && ftruncate(open_shared(O_RDWR), (off_t) (each + N)) == 0);
+    EXPECT(each > 0 && buf != NULL && ftruncate(open_shared(O_RDWR), (off_t) (each + N)) == 0);
     memset(buf, 'x', each);
     for (uint32_t i = 0; i < N; i++)
         group[i] = join_as(stage, i);

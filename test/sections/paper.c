@@ -6,7 +6,7 @@
  *     SIDE 1024      (400:800:1,400+100p:800+100p:1) of 4096 x 4096  ->  (100:200:1,100+25p:200+25p:1)
  *
  * All kinds of domains with all kinds of sieving with FALLSFS_FULL, else one way of sieving for each kind of domains,
- * another one for the next section. */
+ * another one for the next section, and for twice as many processes. */
 #include "ioctl/client/bench/paper.h"
 #include "ioctl/client/bench/content.h"
 #include "ioctl/client/bench/pieces.h"
@@ -221,6 +221,15 @@ static struct fallsfs_array array_of(const struct run *run)
     return (struct fallsfs_array){ 2, FALLSFS_COLUMN_MAJOR, 4, run->header, { run->side, run->side } };
 }
 
+static uint32_t log2_of(uint32_t n)
+{
+    uint32_t log2 = 0;
+
+    while (n >> (log2 + 1) != 0)
+        log2++;
+    return log2;
+}
+
 static bool run_case(struct run *run, size_t i)
 {
     const struct paper_case *c = &paper_cases[i];
@@ -228,7 +237,7 @@ static bool run_case(struct run *run, size_t i)
     struct squad_order order = { .array = array_of(run), .deal = deal_of(c, MAX(by, 1)) };
 
     for (order.method = 0; order.method < N_DOMAINS * N_SIEVES; order.method++) {
-        bool its_turn = (order.method / N_DOMAINS + order.method + i + run->header) % N_SIEVES == 0;
+        bool its_turn = (order.method / N_DOMAINS + order.method + i + log2_of(run->nranks)) % N_SIEVES == 0;
 
         if ((its_turn || getenv("FALLSFS_FULL") != NULL) && !run_way(run, c, &order))
             return false;
