@@ -118,6 +118,8 @@ static int cut(struct collective_plan *plan, const struct fad *fad, struct divis
 {
     cleanup(freep) struct domain *domain = NULL;
 
+    if (domains_are_fine(fad, division, store))
+        division->kind = DOMAINS_DYNAMIC;
     plan->is_shared = domains_are_shared(division);
     if (plan->is_shared)
         plan->window = window_of(fad, division, plan->window);

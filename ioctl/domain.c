@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "ioctl/domain.h"
 
-#define PAGE UINT64_C(4096)
+#define PAGE      UINT64_C(4096)
+#define MAX_LOOKS 64
 
 /* The first multiple at or after x of what domains are best cut at: a stripe, or a page where domains are smaller. */
 static uint64_t align_up(const struct fad *fad, const struct division *division, const struct store *store, uint64_t x)
@@ -71,6 +72,17 @@ static uint32_t cut_disks(const struct fad *fad, const struct store *store, stru
     for (uint32_t i = 0; i < store->n_disks; i++)
         ret_domain[i] = (struct domain){ .lo = fad->lo, .hi = fad->hi, .disk = i };
     return store->n_disks;
+}
+
+/* From a few of them. */
+bool domains_are_fine(const struct fad *fad, const struct division *division, const struct store *store)
+{
+    uint64_t x = fad->lo, len;
+    uint32_t n = 0;
+
+    for (; division->kind == DOMAINS_DISK && n < MAX_LOOKS && x < fad->hi; x += len, n++)
+        (void) store->ops->disk(store->ctx, x, &len);
+    return n == MAX_LOOKS && x - fad->lo < n * PAGE;
 }
 
 bool domains_are_shared(const struct division *division)

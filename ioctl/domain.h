@@ -37,6 +37,9 @@ struct division {
     uint64_t array_end, chunk;
 };
 
+/* Whether disks take turns within pages: then domains of their own would be work for each of their pieces. */
+bool domains_are_fine(const struct fad *fad, const struct division *division, const struct store *store);
+
 /* Whether domains are not workers' own. */
 bool domains_are_shared(const struct division *division);
 

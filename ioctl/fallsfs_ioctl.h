@@ -28,7 +28,7 @@ enum {
     FALLSFS_DOMAINS_STATIC = 1,  /* the whole array in equal parts */
     FALLSFS_DOMAINS_DYNAMIC = 2, /* window by window of what is asked for, to whoever is free */
     FALLSFS_DOMAINS_CYCLIC = 3,  /* window by window in turn */
-    FALLSFS_DOMAINS_DISK = 4,    /* one for each disk */
+    FALLSFS_DOMAINS_DISK = 4,    /* one for each disk; dynamic where disks take turns within pages */
 };
 
 /* Whether small pieces are read and written together with the holes between them. */

@@ -281,6 +281,37 @@ Test(collective, domains_are_a_partition)
     }
 }
 
+/* One for each disk would be work for each byte. */
+Test(collective, disks_that_alternate)
+{
+    struct array array = { 1, ARRAY_ROW_MAJOR, 1, 0, { ROOM } };
+    struct range all[] = { { 0, ROOM - 1, 1 } };
+    struct collective_hints hints = { .domains = DOMAINS_DISK };
+    struct executor executor = { .each = one_after_the_other, .n_threads = 1 };
+
+    for (uint64_t stripe = 1; stripe < ROOM; stripe *= 64) {
+        struct collective_stats stats;
+        struct collective_plan *plan;
+        struct memstore memstore;
+        struct asked asked;
+        struct nest *nest;
+
+        memstore_init(&memstore, ROOM, 4, stripe);
+        memset(memstore.bytes, 'x', memstore.size = ROOM);
+        cr_assert_eq(section_new(&array, all, &nest), 0);
+        asked = (struct asked){ .nest = nest, .buf = calloc(1, ROOM) };
+        cr_assert_eq(collective_plan_new(&asked, 1, false, 0, &hints, &memstore.store, 1, &plan), 0);
+        cr_assert_eq(collective_run(plan, &asked, &memstore.store, &executor, &stats), 0);
+        cr_expect_leq(stats.sieve.windows, ROOM / 4096, "%" PRIu64 " of %" PRIu64 " bytes", stats.sieve.windows,
+                      stripe);
+        cr_expect_eq(memcmp(asked.buf, memstore.bytes, ROOM), 0);
+        collective_plan_free(plan);
+        free(asked.buf);
+        nest_free(nest);
+        memstore_done(&memstore);
+    }
+}
+
 /* What is asked for of a 1 TiB array costs no more memory than a window, and no list of its pieces. */
 Test(collective, a_huge_array)
 {
