@@ -275,16 +275,19 @@ static int prepare(struct migration *migration)
 }
 
 /* Holes may be long: the next data is looked for, with nobody else at work. */
-static int skip_hole(struct migration *migration, uint64_t from)
+static int skip_hole(struct migration *migration)
 {
     struct file *file = migration->file;
+    uint64_t done;
     int64_t next;
     int r = file_begin_cut(file);
 
     if (r < 0)
         return r;
-    next = file_next_data(migration->fs, file, from);
-    if (next > (int64_t) from)
+    migration->is_in_hole = false;
+    done = atomic_load(&file->target->done); /* what the file has grown by since is behind it */
+    next = file_next_data(migration->fs, file, done);
+    if (next > (int64_t) done)
         atomic_store(&file->target->done, (uint64_t) next);
     file_end_cut(file);
     return next < 0 ? (int) next : 1;
@@ -343,8 +346,7 @@ static int copy_window(struct migration *migration, uint64_t lo)
     if (r < 0)
         return r;
     migration->unconfirmed += hi - lo;
-    if (r == TARGET_EMPTY)
-        return skip_hole(migration, hi);
+    migration->is_in_hole = r == TARGET_EMPTY;
     return migration->unconfirmed >= migration->fs->confirm ? migration_confirm(migration) : 1;
 }
 
@@ -637,6 +639,8 @@ int migration_step(struct migration *migration)
     done = atomic_load(&target->done);
     if (done == UINT64_MAX)
         return switch_over(migration);
+    if (migration->is_in_hole)
+        return skip_hole(migration);
     return done < file_size(file) ? copy_window(migration, done) : reach_end(migration);
 }
 

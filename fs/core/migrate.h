@@ -18,6 +18,7 @@ struct migration {
     uint64_t limit;       /* for the record alone */
     void *buf;            /* of a piece of a window */
     uint64_t unconfirmed; /* bytes copied since the record last told how far it got */
+    bool is_in_hole;      /* the last window was one: the next data is looked for */
     bool is_synced;       /* once, so that the second time, with everybody waiting, is short */
 };
 

@@ -96,7 +96,7 @@ int member_prepare(const struct member *member, struct disk *disk, bool is_home,
     int r = disk_call(disk, mkdir, member->dir, STAMP_DIR, 0700);
 
     if (r == 0)
-        r = disk->root = disk_call(disk, open, member->dir, STAMP_DIR, O_RDONLY | O_DIRECTORY, 0);
+        disk->root = r = disk_call(disk, open, member->dir, STAMP_DIR, O_RDONLY | O_DIRECTORY, 0);
     if (r >= 0)
         r = make_lock(disk);
     if (r == 0)

@@ -65,7 +65,7 @@ static void ask(const char *path, struct probe *probe)
     int r = dir < 0 ? -errno : 0;
 
     if (r == 0)
-        r = disk.root = disk_call(&disk, open, dir, STAMP_DIR, O_RDONLY | O_DIRECTORY, 0);
+        disk.root = r = disk_call(&disk, open, dir, STAMP_DIR, O_RDONLY | O_DIRECTORY, 0);
     if (r >= 0)
         r = stamp_read(&disk, &probe->stamp);
     if (r == 0)

@@ -231,3 +231,37 @@ Test(migrate, what_users_ask_for_is_counted_until_it_is_over)
     world_abandon(&world);
     world_done(&world);
 }
+
+/* A window that is a hole up to the end of the file says nothing of what is written there before the next step. */
+Test(migrate, what_is_written_behind_a_hole_is_copied)
+{
+    static const struct cred cred = { .umask = 022 };
+    static struct world world;
+    struct layout_error error;
+    struct choice choice;
+    struct inode *inode;
+    struct file *file;
+    struct stat st;
+    uint64_t number;
+    char found[700];
+
+    cr_assert_eq(world_init(&world, 2, "stripe(64)", 0, 1), 0);
+    cr_assert_eq(world_mount(&world), 0);
+    cr_assert_eq(tree_create(world.fs, inodes_root(world.fs->inodes), "f", 0644, &cred, &inode, &st, &file), 0);
+    cr_assert_eq(file_truncate(world.fs, file, 100), 0);
+    cr_assert_eq(layouts_add(world.fs->layouts, "stripe(7)", &choice.layout, &choice.rotates, &error), 0);
+    cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, choice.rotates, 0, &number), 0);
+    layouts_put(world.fs->layouts, choice.layout);
+    cr_assert(jobs_step(world.fs->jobs), "it is prepared");
+    cr_assert(jobs_step(world.fs->jobs), "the first window is copied");
+    cr_assert_eq(file_write(world.fs, file, "behind", 6, 100), 6);
+    cr_assert_eq(file_write(world.fs, file, "far behind", 10, 600), 10);
+    world_finish_jobs(&world);
+    cr_assert_eq(file_read(world.fs, file, found, sizeof found, 0), 610);
+    cr_expect_arr_eq(found + 100, "behind", 6);
+    cr_expect_arr_eq(found + 600, "far behind", 10);
+    file_put(world.fs, file);
+    inode_unref(world.fs->inodes, inode);
+    world_abandon(&world);
+    world_done(&world);
+}
