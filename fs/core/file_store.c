@@ -148,19 +148,15 @@ static void store_unlock(void *ctx, uint64_t file_off, uint64_t len)
 static uint32_t store_disk(void *ctx, uint64_t file_off, uint64_t *ret_len)
 {
     const struct file_store *store = ctx;
-    struct record record;
-    struct file_layout *layout = file_look(store->fs, store->file, &record);
+    const struct file_layout *layout = store->layout;
     struct runs runs;
     struct run run;
-    uint32_t disk = 0;
 
     *ret_len = FALLS_LIMIT;
-    if (runs_init(&runs, layout->pattern, file_off, FALLS_LIMIT - file_off) == 0 && runs_next(&runs, &run)) {
-        *ret_len = run.len;
-        disk = file_layout_disk(layout, store->fs->volume->home, record.rotate, file_layout_slot(layout, run.element));
-    }
-    layouts_put(store->fs->layouts, layout);
-    return disk;
+    if (runs_init(&runs, layout->pattern, file_off, FALLS_LIMIT - file_off) < 0 || !runs_next(&runs, &run))
+        return 0;
+    *ret_len = run.len;
+    return file_layout_disk(layout, store->fs->volume->home, store->rotate, file_layout_slot(layout, run.element));
 }
 
 /* Where runs end at equal distances, how far; 0 where they do not. */
@@ -173,16 +169,6 @@ static uint64_t stripe_of(const struct pattern *pattern)
         !runs_next(&runs, &first) || !runs_next(&runs, &second))
         return 0;
     return first.len == second.len && first.len >= MIN_RUN ? first.len : 0;
-}
-
-static uint64_t stripe_now(const struct file_store *file_store)
-{
-    struct record record;
-    struct file_layout *layout = file_look(file_store->fs, file_store->file, &record);
-    uint64_t stripe = stripe_of(layout->pattern);
-
-    layouts_put(file_store->fs->layouts, layout);
-    return stripe;
 }
 
 struct store file_store_of(struct file_store *file_store)
@@ -198,10 +184,18 @@ struct store file_store_of(struct file_store *file_store)
         .unlock = store_unlock,
         .disk = store_disk,
     };
+    struct record record;
 
+    file_store->layout = file_look(file_store->fs, file_store->file, &record);
+    file_store->rotate = record.rotate;
     return (struct store){ .ops = &ops,
                            .ctx = file_store,
                            .n_disks = file_store->fs->volume->n_disks,
-                           .stripe = stripe_now(file_store),
+                           .stripe = stripe_of(file_store->layout->pattern),
                            .cost = file_store_cost };
+}
+
+void file_store_done(struct file_store *file_store)
+{
+    layouts_put(file_store->fs->layouts, steal(file_store->layout));
 }

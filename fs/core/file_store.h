@@ -9,12 +9,15 @@
 struct file_store {
     struct fs *fs;
     struct file *file;
+    struct file_layout *layout; /* as it was in the beginning: what a disk has is the same for all who ask */
+    uint16_t rotate;
 };
 
 /* What disks are thought to take. */
 extern const struct store_cost file_store_cost;
 
-/* As long as both live. */
+/* As long as both live, until file_store_done. */
 struct store file_store_of(struct file_store *file_store);
+void file_store_done(struct file_store *file_store);
 
 #endif

@@ -115,7 +115,7 @@ static uint32_t slot_of(struct file_view *file_view, struct file *file, struct f
 
 static ssize_t gather(struct file_view *file_view, struct file *file, const struct view_piece *piece, void *buf)
 {
-    struct file_store file_store = { file_view->fs, file };
+    cleanup(file_store_done) struct file_store file_store = { .fs = file_view->fs, .file = file };
     struct store store = file_store_of(&file_store);
     cleanup(freep) uint8_t *spread = malloc(piece->span);
     int r = spread == NULL ? -ENOMEM : store.ops->read(store.ctx, spread, piece->span, piece->file_off);
@@ -173,7 +173,7 @@ ssize_t file_view_read(struct file_view *file_view, struct file *file, void *buf
 
 static ssize_t scatter(struct file_view *file_view, struct file *file, const struct view_piece *piece, const void *buf)
 {
-    struct file_store file_store = { file_view->fs, file };
+    cleanup(file_store_done) struct file_store file_store = { .fs = file_view->fs, .file = file };
     struct store store = file_store_of(&file_store);
     cleanup(freep) uint8_t *spread = malloc(piece->span);
     int r = spread == NULL ? -ENOMEM : store.ops->lock(store.ctx, piece->file_off, piece->span);

@@ -91,7 +91,7 @@ static int run(struct collect *collect, struct round *round)
 {
     const struct collect_ask *first = ask_of(round, 0);
     const struct handle *handle = first->handle;
-    struct file_store file_store = { collect->fs, handle->file };
+    cleanup(file_store_done) struct file_store file_store = { .fs = collect->fs, .file = handle->file };
     struct store store = file_store_of(&file_store);
     uint64_t lo, hi;
     int r = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Collectives on files of real directories, where subfiles are mapped, beside others who use the files. */
 #include "fs/core/file_store.h"
+#include "fs/core/migrate.h"
 #include "ioctl/collective.h"
 #include "ioctl/guard.h"
 #include "layout/section.h"
@@ -65,9 +66,15 @@ static void world_init(struct world *world, const char *layout)
 {
     local_init(&world->local, N_DISKS, layout);
     cr_assert_eq(guard_init(), 0);
-    world->file_store = (struct file_store){ world->local.fs, world->local.file };
+    world->file_store = (struct file_store){ .fs = world->local.fs, .file = world->local.file };
     world->store = file_store_of(&world->file_store);
     world->executor = (struct executor){ .each = each, .ctx = world->local.fs->workers, .n_threads = 2 };
+}
+
+static void world_done(struct world *world)
+{
+    file_store_done(&world->file_store);
+    local_done(&world->local);
 }
 
 static int run(struct world *world, struct requests *requests, bool writes, const struct collective_hints *hints)
@@ -160,7 +167,7 @@ ParameterizedTest(size_t *number, store, groups_on_real_files)
         cr_assert_eq(file_truncate(world.local.fs, world.local.file, 0), 0);
         random_steps(&world, &rng);
     }
-    local_done(&world.local);
+    world_done(&world);
 }
 
 /* -- several groups at once, and others beside them -- */
@@ -330,7 +337,7 @@ ParameterizedTest(size_t *number, store, groups_beside_each_other)
     world_init(&world, layouts[*number]);
     for (struct rng rng = rng_shard_from_env(1000, *number, ARRAY_SIZE(layouts)); rng_next(&rng);)
         act_beside(&world, &rng);
-    local_done(&world.local);
+    world_done(&world);
 }
 
 /* -- neighbours -- */
@@ -394,7 +401,7 @@ static void write_beside(const char *layout, enum sieve_mode sieve)
         cr_assert_eq(found[at], at % 3 == 0 ? 100 : writer[at % 3 - 1].value, "%s: byte %" PRIu64 " is %u", layout, at,
                      found[at]);
     requests_done(&requests);
-    local_done(&world.local);
+    world_done(&world);
 }
 
 Test(store, nobody_loses_a_byte_to_a_neighbour, .timeout = 120)
@@ -432,7 +439,7 @@ Test(store, a_subfile_that_is_cut_below)
     }
     cr_assert_eq(run(&world, &requests, false, &hints), -EIO);
     requests_done(&requests);
-    local_done(&world.local);
+    world_done(&world);
 }
 
 /* -- who waits -- */
@@ -471,7 +478,48 @@ Test(store, a_cut_waits_for_a_group)
     pthread_join(thread, NULL);
     cr_expect_eq(cutter.result, 0, "%s", strerror(-cutter.result));
     cr_expect_eq(file_size(world.local.file), 10);
-    local_done(&world.local);
+    world_done(&world);
+}
+
+/* -- another layout meanwhile -- */
+
+static void migrate(struct local *local, const char *text)
+{
+    struct layout_error error = { 0 };
+    struct migration migration;
+    struct file_layout *layout;
+    bool rotates;
+    int r;
+
+    cr_assert_eq(layouts_add(local->fs->layouts, text, &layout, &rotates, &error), 0, "%s", error.why);
+    migration_init(&migration, local->fs, local->file);
+    cr_assert_eq(migration_begin(&migration, layout, rotates), 0);
+    while ((r = migration_step(&migration)) > 0)
+        ;
+    cr_assert_eq(r, 0, "%s", strerror(-r));
+    migration_done(&migration);
+    layouts_put(local->fs->layouts, layout);
+}
+
+/* Who works for a disk goes by what the others, who work for theirs, go by: or bytes are nobody's. */
+Test(store, disks_are_what_they_were)
+{
+    struct world world;
+    uint32_t before[16];
+    uint64_t len;
+
+    world_init(&world, "stripe(4K)");
+    cr_assert_eq(file_truncate(world.local.fs, world.local.file, ROOM), 0);
+    for (uint64_t i = 0; i < 16; i++)
+        before[i] = world.store.ops->disk(world.store.ctx, i * 4096, &len);
+    cr_assert(before[0] != before[1]);
+    migrate(&world.local, "one");
+    for (uint64_t i = 0; i < 16; i++)
+        cr_expect_eq(world.store.ops->disk(world.store.ctx, i * 4096, &len), before[i]);
+    file_store_done(&world.file_store);
+    world.store = file_store_of(&world.file_store);
+    cr_expect_eq(world.store.ops->disk(world.store.ctx, 0, &len), world.store.ops->disk(world.store.ctx, 4096, &len));
+    world_done(&world);
 }
 
 /* -- far away -- */
@@ -490,5 +538,5 @@ Test(store, the_end_of_a_sparse_file)
                  "it is mapped, with a table up to there");
     cr_assert_eq(world.store.ops->read(world.store.ctx, found, sizeof found, far), 0);
     cr_expect_eq(memcmp(found, "bytes", sizeof found), 0);
-    local_done(&world.local);
+    world_done(&world);
 }
