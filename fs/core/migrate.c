@@ -296,7 +296,7 @@ static int skip_hole(struct migration *migration)
 /* Disks are asked for all of it at once: what is copied then stays in the cache nearest to the processor. */
 static void prefetch(struct migration *migration, uint64_t lo, uint64_t hi)
 {
-    struct file_store file_store = { migration->fs, migration->file };
+    cleanup(file_store_done) struct file_store file_store = { .fs = migration->fs, .file = migration->file };
     struct store store = file_store_of(&file_store);
 
     if (!migration->file->target->keeps_any)

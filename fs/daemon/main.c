@@ -12,6 +12,7 @@
 #include "fs/daemon/options.h"
 #include "fs/daemon/reasons.h"
 #include "fs/daemon/sections.h"
+#include "fs/daemon/tours.h"
 #include "fs/daemon/view_nodes.h"
 #include "fs/daemon/warden.h"
 #include "ioctl/guard.h"
@@ -290,6 +291,8 @@ static int mount_fs(const struct options *options, struct fs *fs)
     if (r == 0)
         r = reasons_new(&mount.reasons);
     if (r == 0)
+        r = tours_new(fs, &mount.tours);
+    if (r == 0)
         r = nodes_new(fs, &mount.nodes);
     if (r == 0)
         r = keeper_new(fs, options->timeout, &mount.keeper);
@@ -304,6 +307,7 @@ static int mount_fs(const struct options *options, struct fs *fs)
         mount.session = session;
         r = session != NULL ? serve_mount(options, session, &mount) : -EINVAL;
     }
+    tours_free(mount.tours);
     collectives_end(&mount);
     warden_end(&mount.warden);
     if (session != NULL)

@@ -16,6 +16,7 @@ struct collect;
 struct nodes;
 struct processes;
 struct reasons;
+struct tours;
 
 #define MAX_REQUEST (1 << 20) /* bytes of one read or write */
 
@@ -28,6 +29,7 @@ struct mount {
     struct buffers *buffers;
     struct processes *processes;
     struct reasons *reasons;
+    struct tours *tours;
     struct nodes *nodes;
     enum layout_allow layout_allow;
     gid_t layout_gid;

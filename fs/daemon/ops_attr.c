@@ -136,6 +136,7 @@ static struct virtual_call virtual_call(fuse_req_t req, struct inode *inode, cha
         .fs = the_mount->fs,
         .inode = inode,
         .reasons = the_mount->reasons,
+        .tours = the_mount->tours,
         .cred = cred_of(req),
         .allow = the_mount->layout_allow,
         .why = why,

@@ -29,7 +29,7 @@ static const struct virtual_attr table[] = {
     { "view.", ON_FILE, .get = view_get, .set = view_set, .remove = view_remove },
     { "map", ON_FILE, .get = map_get },
     { "at.", ON_FILE, .get = at_get },
-    { "migrate", ON_FILE, .get = migrate_get, .set = migrate_set },
+    { "migrate", ON_FILE | ON_DIRECTORY, .get = migrate_get, .set = migrate_set },
     { "leave.", ON_FILE, .get = leave_get },
     { "disks", ON_DIRECTORY, .get = disks_get, .set = disks_set },
     { "jobs", ON_DIRECTORY, .set = jobs_set },

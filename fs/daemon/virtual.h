@@ -16,10 +16,13 @@
 
 #include <stdio.h>
 
+struct tours;
+
 struct virtual_call {
     struct fs *fs;
     struct inode *inode;
     struct reasons *reasons;
+    struct tours *tours;
     struct cred cred;
     enum layout_allow allow; /* who may give layouts */
     bool in_group;           /* when it changes something: the caller is in the group that allow speaks of */

@@ -3,6 +3,7 @@
  * is the list of all that goes on.
  *
  *     setfattr -n user.falls.migrate -v 'stripe(4M)' FILE           also restripe, auto, leave; limit=100M before any
+ *     setfattr -n user.falls.migrate -v restripe DIRECTORY          all files in it and below
  *     setfattr -n user.falls.migrate -v pause FILE                  resume, cancel
  *     getfattr -n user.falls.leave.d2 --only-values FILE            the layout it would get if d2 left; ENODATA: as it
  * is getfattr -n user.falls.migrate --only-values FILE             job=3 state=running done=... total=... */
@@ -11,6 +12,7 @@
 #include "fs/core/jobs.h"
 #include "fs/core/members.h"
 #include "fs/core/tree.h"
+#include "fs/daemon/tours.h"
 #include "fs/daemon/virtual.h"
 
 #include <string.h>
@@ -41,13 +43,19 @@ static void print_view(FILE *out, const struct job_view *view)
 
 int migrate_get(const struct virtual_call *call, FILE *out)
 {
+    struct tour_view tour;
     struct job_view view;
+    bool is_dir = call->inode->fmt == S_IFDIR;
 
-    if (!jobs_of(call->fs->jobs, call->inode, &view))
+    if (is_dir ? !tours_of(call->tours, call->inode, &tour) : !jobs_of(call->fs->jobs, call->inode, &view))
         return -ENODATA;
+    if (is_dir)
+        view = tour.job;
     print_view(out, &view);
     if (view.error != 0)
         fprintf(out, " %s", strerror(-view.error));
+    if (is_dir)
+        fprintf(out, " files=%" PRIu64 " failed=%" PRIu64, tour.files, tour.failed);
     return 0;
 }
 
@@ -256,10 +264,61 @@ static int read_limit(const struct virtual_call *call, const char **word, uint64
     return 0;
 }
 
-int migrate_set(const struct virtual_call *call, const char *value, size_t len)
+/* What a text means for a file that has no layout yet: whether it means anything. */
+static int check_word(const struct virtual_call *call, const char *word)
+{
+    struct layout_error error = { 0 };
+    struct file_layout *planned;
+    bool rotates;
+    int r;
+
+    if (strcmp(word, "restripe") == 0 || strcmp(word, "auto") == 0 || strcmp(word, "leave") == 0)
+        return 0;
+    r = layouts_plan(call->fs->layouts, word, &planned, &rotates, &error);
+    if (r < 0)
+        return virtual_refuse_text(call, r, &error);
+    file_layout_free(planned);
+    return 0;
+}
+
+/* A file on the way of a tour, which has looked at the word. */
+static int begin_below(const struct virtual_call *call, const char *word, uint64_t limit)
+{
+    int r = virtual_check_may_lay_out(call);
+
+    return r < 0 ? r : begin(call, word, limit);
+}
+
+static int start_tour(const struct virtual_call *call, const char *word, uint64_t limit)
+{
+    int r = check_word(call, word);
+
+    if (r == 0)
+        r = tours_start(call->tours, call, word, limit, begin_below);
+    if (r == -EBUSY)
+        return virtual_refuse(call, r,
+                              "files of the directory, or of many others, are on their way to other layouts: "
+                              "wait, or set this to cancel first");
+    return r;
+}
+
+static int order(const struct virtual_call *call, enum job_order order)
 {
     struct job_view view;
-    enum job_order order;
+
+    if (call->inode->fmt == S_IFDIR) {
+        if (tours_order(call->tours, call->inode, order) == -ENOENT)
+            return virtual_refuse(call, -EINVAL, "nothing goes on that was begun for this directory");
+        return 0;
+    }
+    if (!jobs_of(call->fs->jobs, call->inode, &view))
+        return virtual_refuse(call, -EINVAL, "the file is not on its way to another layout");
+    return give_order(call, view.number, order);
+}
+
+int migrate_set(const struct virtual_call *call, const char *value, size_t len)
+{
+    enum job_order wanted;
     uint64_t limit = 0;
     int r = virtual_check_may_lay_out(call);
 
@@ -268,9 +327,7 @@ int migrate_set(const struct virtual_call *call, const char *value, size_t len)
         r = read_limit(call, &value, &limit);
     if (r < 0)
         return r;
-    if (find_order(value, &order) < 0)
-        return begin(call, value, limit);
-    if (!jobs_of(call->fs->jobs, call->inode, &view))
-        return virtual_refuse(call, -EINVAL, "the file is not on its way to another layout");
-    return give_order(call, view.number, order);
+    if (find_order(value, &wanted) == 0)
+        return order(call, wanted);
+    return call->inode->fmt == S_IFDIR ? start_tour(call, value, limit) : begin(call, value, limit);
 }

@@ -112,5 +112,39 @@ for i in $(seq 150); do
 done
 same 'all are done' "$("$fallsctl" migrate --wait --json -L 'stripe(4K,2)' many | jq -c '[(.files | length), ([.files[].state] | unique)]')" '[150,["done"]]'
 
+# -- directories, by attribute --
+mkdir -p by/attribute/deep by/theirs
+for i in $(seq 60); do
+    echo "$i" >"by/attribute/$i"
+done
+cp "$work/random" by/attribute/deep/large
+chown -R 1000 by/theirs
+cp "$work/random" by/theirs/file
+chown 1000 by/theirs
+migrate_all() {
+    setfattr -n user.falls.migrate -v "$1" "$2"
+}
+same 'nothing was begun' "$(state by)" ''
+ok 'a directory' migrate_all 'stripe(16K)' by
+ok 'all in it is done' reaches by done
+same 'and counted' "$(getfattr --only-values -n user.falls.migrate by | sed 's/.* files/files/')" 'files=62 failed=0'
+same 'also far below' "$(layout_of by/attribute/deep/large) $(layout_of by/attribute/7) $(layout_of by/theirs/file)" \
+    'stripe(16K) on d0-d3 stripe(16K) on d0-d3 stripe(16K) on d0-d3'
+ok 'the bytes are the same' cmp "$work/random" by/attribute/deep/large
+refused 'what is no layout' 'Invalid argument' migrate_all 'stripe(' by
+same 'in words' "$(getfattr --only-values -n user.falls.lasterror by)" 'column 8: expected a number, found the end'
+ok 'slowly' migrate_all 'limit=10K one' by/attribute
+refused 'twice' 'Device or resource busy' migrate_all restripe by/attribute
+ok 'it rests' migrate_all pause by/attribute
+same 'as it says' "$(state by/attribute)" paused
+ok 'and ends' migrate_all cancel by/attribute
+ok 'as wanted' reaches by/attribute cancelled
+refused 'nothing goes on' 'Invalid argument' migrate_all resume by/attribute
+ok 'the owner of a directory' as 1000 setfattr -n user.falls.migrate -v one by/theirs
+ok 'is refused what others own' reaches by/theirs failed
+same 'that stays' "$(layout_of by/theirs/file)" 'stripe(16K) on d0-d3'
+ok 'the end of the mount' migrate_all 'limit=10K stripe(7)' by
 cd /
+stop
+
 finish
