@@ -126,7 +126,7 @@ migrate_all() {
 }
 same 'nothing was begun' "$(state by)" ''
 ok 'a directory' migrate_all 'stripe(16K)' by
-ok 'all in it is done' reaches by done
+ok 'all in it is done' reaches by 'done'
 same 'and counted' "$(getfattr --only-values -n user.falls.migrate by | sed 's/.* files/files/')" 'files=62 failed=0'
 same 'also far below' "$(layout_of by/attribute/deep/large) $(layout_of by/attribute/7) $(layout_of by/theirs/file)" \
     'stripe(16K) on d0-d3 stripe(16K) on d0-d3 stripe(16K) on d0-d3'
