@@ -145,34 +145,52 @@ int layouts_read_text(struct layouts *layouts, const uint8_t hash[HASH_SIZE], ch
     return r;
 }
 
-/* Equal names are believed only for equal texts. */
-static int write_text(struct layouts *layouts, const uint8_t hash[HASH_SIZE], const char *text, size_t len)
+/* Equal names are believed only for equal texts: -EEXIST another text has this one. */
+static int write_text_on(const struct disk *disk, const struct file_layout *layout)
 {
+    const char *text = layout->layout->text;
+    size_t len = strlen(text), old_len = 0;
+    cleanup(freep) char *old = NULL;
     char path[LAYOUT_PATH];
+    int r;
 
-    layouts_text_path(hash, path);
+    layouts_text_path(layout->hash, path);
+    r = file_text_read(disk, path, MAX_TEXT, &old, &old_len);
+    if (r == -ENOMEM)
+        return r;
+    if (old != NULL && old_len == len && memcmp(old, text, len) == 0)
+        return 0;
+    if (old != NULL && old_len > 0) {
+        uint8_t real[HASH_SIZE];
+
+        hash_text(old, old_len, real);
+        if (memcmp(real, layout->hash, HASH_SIZE) == 0)
+            return -EEXIST;
+    }
+    return file_text_replace(disk, path, text, len);
+}
+
+bool file_layout_names(const struct file_layout *layout, uint32_t disk)
+{
+    const uint32_t *fixed = layout->layout->element_disk;
+
+    for (uint32_t i = 0; i < layout->n_list; i++)
+        if (layout->list[i] == disk)
+            return true;
+    for (uint32_t i = 0; fixed != NULL && i < layout->pattern->n_elements; i++)
+        if (fixed[i] == disk)
+            return true;
+    return false;
+}
+
+/* A disk that is full or broken keeps nobody from laying out files on others. */
+static int write_text(struct layouts *layouts, const struct file_layout *layout)
+{
     for (uint32_t i = 0; i < layouts->volume->n_disks; i++) {
         const struct disk *disk = &layouts->volume->disk[i];
-        cleanup(freep) char *old = NULL;
-        size_t old_len = 0;
-        int r;
+        int r = disk_is_present(disk) ? write_text_on(disk, layout) : 0;
 
-        if (!disk_is_present(disk))
-            continue;
-        r = file_text_read(disk, path, MAX_TEXT, &old, &old_len);
-        if (r == -ENOMEM)
-            return r;
-        if (old != NULL && old_len == len && memcmp(old, text, len) == 0)
-            continue;
-        if (old != NULL && old_len > 0) {
-            uint8_t real[HASH_SIZE];
-
-            hash_text(old, old_len, real);
-            if (memcmp(real, hash, HASH_SIZE) == 0)
-                return -EEXIST; /* another text of the same name */
-        }
-        r = file_text_replace(disk, path, text, len);
-        if (r < 0)
+        if (r < 0 && (r == -ENOMEM || r == -EEXIST || i == layouts->volume->home || file_layout_names(layout, i)))
             return r;
     }
     return 0;
@@ -389,7 +407,7 @@ int layouts_keep(struct layouts *layouts, struct file_layout *planned, struct fi
     pthread_mutex_lock(&layouts->lock);
     known = find(layouts, layout->hash);
     if (known == NULL && (layouts->volume->flags & VOLUME_READ_ONLY) == 0)
-        r = write_text(layouts, layout->hash, layout->layout->text, strlen(layout->layout->text));
+        r = write_text(layouts, layout);
     if (known == NULL && r == 0) {
         layout->next = layouts->first;
         layouts->first = layout;

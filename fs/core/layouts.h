@@ -56,6 +56,9 @@ int layouts_keep_if_there(struct layouts *layouts, struct file_layout *planned, 
 void file_layout_free(struct file_layout *layout);
 void file_layout_freep(struct file_layout **layout);
 
+/* Whether the layout has a disk in its list, or for an element. The header's does not count. */
+bool file_layout_names(const struct file_layout *layout, uint32_t disk);
+
 /* A disk that has joined gets the texts of all layouts, as far as it takes them: others have them, too. */
 void layouts_spread(struct layouts *layouts, const struct disk *disk);
 

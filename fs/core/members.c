@@ -67,19 +67,6 @@ static bool must_move(const struct fs *fs, const struct laying *laying, uint32_t
 
 /* -- leaving for good -- */
 
-static bool names(const struct file_layout *layout, uint32_t disk)
-{
-    const uint32_t *fixed = layout->layout->element_disk;
-
-    for (uint32_t i = 0; i < layout->n_list; i++)
-        if (layout->list[i] == disk)
-            return true;
-    for (uint32_t i = 0; fixed != NULL && i < layout->pattern->n_elements; i++)
-        if (fixed[i] == disk)
-            return true;
-    return false;
-}
-
 static int uses(struct fs *fs, const uint8_t hash[static HASH_SIZE], uint32_t disk, bool *ret_uses)
 {
     struct file_layout *layout;
@@ -90,7 +77,7 @@ static int uses(struct fs *fs, const uint8_t hash[static HASH_SIZE], uint32_t di
         return 0; /* nobody can use the file; fsck tells */
     if (r < 0)
         return r;
-    *ret_uses = names(layout, disk);
+    *ret_uses = file_layout_names(layout, disk);
     layouts_put(fs->layouts, layout);
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "fs/ctl/answer.h"
 #include "fs/ctl/args.h"
 #include "fs/ctl/table.h"
+#include "fs/ctl/told.h"
 #include "fs/ctl/view.h"
 
 #include <string.h>
@@ -12,11 +13,12 @@ static const char status_help[] =
     "usage: fallsctl status [-b] [--layout L] [--json] [MOUNTPOINT | DISK...]\n"
     "\n"
     "Says how a volume is: its disks, its mount, and a line 'action: ...' for everything that needs somebody's\n"
-    "attention. Without MOUNTPOINT or DISK: all volumes mounted on this machine. It asks the disks, never the mount, so\n"
-    "it answers also when the mount does not. A disk that gives no answer within 5 seconds is 'unknown'.\n"
+    "attention. Without MOUNTPOINT or DISK: all volumes mounted on this machine. It asks the disks, so it answers also\n"
+    "when the mount does not; who may not look at them is told what the mount tells. A disk that gives no answer within\n"
+    "5 seconds is 'unknown'.\n"
     "\n"
     "  -b           sizes in bytes; else in powers of 1024\n"
-    "  --layout L   the layout that one new file is thought to have, stripe(1M) unless told\n"
+    "  --layout L   the layout that one new file is thought to have; else what the mount says, or stripe(1M)\n"
     "  --json       machine-readable output\n"
     "\n"
     "exit status: 0 all is well, 1 no volume could be looked at, 2 wrong usage, 3 there is an action to take\n"
@@ -34,7 +36,7 @@ static const char df_help[] =
     "counted once in the total. Without MOUNTPOINT or DISK: all volumes mounted on this machine.\n"
     "\n"
     "  -b           sizes in bytes; else in powers of 1024\n"
-    "  --layout L   the layout that one new file is thought to have, stripe(1M) unless told\n"
+    "  --layout L   the layout that one new file is thought to have; else what the mount says, or stripe(1M)\n"
     "  --json       machine-readable output\n"
     "\n"
     "examples:\n"
@@ -44,7 +46,7 @@ static const char df_help[] =
 
 struct request {
     bool raw, as_json, is_df;
-    const char *layout;
+    const char *layout; /* NULL: what the mount says */
     struct json json;
     uint32_t shown, failed;
     bool needs_action;
@@ -78,7 +80,7 @@ static void json_disk(const struct view *view, uint32_t i, struct json *json)
     json_close(json, '}');
 }
 
-static void json_view(const struct request *request, const struct view *view, struct json *json)
+static void json_view(const struct view *view, struct json *json)
 {
     char hex[2 * DISK_UUID_SIZE + 1], name[16];
 
@@ -100,7 +102,7 @@ static void json_view(const struct request *request, const struct view *view, st
         json_u64(json, "free", view->avail);
     }
     if (view->writable) {
-        json_string(json, "layout", request->layout);
+        json_string(json, "layout", view->layout);
         json_u64(json, "one_file", view->one_file);
         json_string(json, "limited_by", view->limit != UINT32_MAX ? disk_name(view->limit, name) : NULL);
     }
@@ -187,6 +189,90 @@ static void print_disks(const struct request *request, const struct view *view)
     (void) table_print(&table, stdout);
 }
 
+/* -- what the mount tells -- */
+
+static bool is_shown(const struct told *told, uint32_t i)
+{
+    return strcmp(told->disks.disk[i].state, "gone") != 0;
+}
+
+static uint64_t room_of(const struct statvfs *space, fsblkcnt_t blocks)
+{
+    return (uint64_t) blocks * space->f_frsize;
+}
+
+static void print_told(const struct request *request, const struct told *told)
+{
+    cleanup(table_done) struct table table;
+    char text[SIZE_TEXT], name[16];
+
+    table_init(&table, "lllrrl");
+    table_add(&table, "DISK");
+    table_add(&table, "PATH");
+    table_add(&table, "STATE");
+    table_add(&table, "SIZE");
+    table_add(&table, "FREE");
+    table_add(&table, "POOL");
+    for (uint32_t i = 0; i < told->disks.n; i++) {
+        const struct statvfs *space = &told->space[i];
+
+        if (!is_shown(told, i))
+            continue;
+        table_add(&table, disk_name(i, name));
+        table_add(&table, told->disks.disk[i].path);
+        table_add(&table, told->disks.disk[i].state);
+        table_add(&table, space->f_blocks > 0 ? size_text(room_of(space, space->f_blocks), request->raw, text) : "-");
+        table_add(&table, space->f_blocks > 0 ? size_text(room_of(space, space->f_bavail), request->raw, text) : "-");
+        table_add(&table, told->disks.disk[i].pool);
+    }
+    if (!request->is_df)
+        printf("mounted at %s\n", told->mountpoint);
+    (void) table_print(&table, stdout);
+    printf("one new file can take %s (%s)\n", size_text(told->one_file, request->raw, text), told->layout);
+}
+
+static void json_told(const struct told *told, struct json *json)
+{
+    char name[16];
+
+    json_open(json, NULL, '{');
+    json_string(json, "mountpoint", told->mountpoint);
+    json_open(json, "disks", '[');
+    for (uint32_t i = 0; i < told->disks.n; i++) {
+        if (!is_shown(told, i))
+            continue;
+        json_open(json, NULL, '{');
+        json_string(json, "disk", disk_name(i, name));
+        json_string(json, "path", told->disks.disk[i].path);
+        json_string(json, "state", told->disks.disk[i].state);
+        if (told->space[i].f_blocks > 0) {
+            json_u64(json, "size", room_of(&told->space[i], told->space[i].f_blocks));
+            json_u64(json, "free", room_of(&told->space[i], told->space[i].f_bavail));
+        }
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_string(json, "layout", told->layout);
+    json_u64(json, "one_file", told->one_file);
+    json_open(json, "actions", '[');
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static void show_told(struct request *request, const struct told *told)
+{
+    if (request->as_json) {
+        json_told(told, &request->json);
+    } else {
+        if (request->shown > 0)
+            putchar('\n');
+        print_told(request, told);
+    }
+    request->shown++;
+}
+
+/* -- what the disks tell -- */
+
 static void print_view(const struct request *request, const struct view *view)
 {
     char text[SIZE_TEXT], name[16];
@@ -198,7 +284,7 @@ static void print_view(const struct request *request, const struct view *view)
     }
     if (view->writable) {
         printf("one new file can take %s", size_text(view->one_file, request->raw, text));
-        printf(view->limit != UINT32_MAX ? " (%s, limited by %s)\n" : " (%s)\n", request->layout,
+        printf(view->limit != UINT32_MAX ? " (%s, limited by %s)\n" : " (%s)\n", view->layout,
                disk_name(view->limit, name));
     }
     for (size_t i = 0; i < view->n_actions && !request->is_df; i++)
@@ -210,9 +296,16 @@ static void print_view(const struct request *request, const struct view *view)
 static void show(struct request *request, const struct mounts *mounts, const struct mount_place *place,
                  char *const path[], uint32_t n)
 {
+    cleanup(told_freep) struct told *told = place != NULL ? told_ask(place->target) : NULL;
+    bool is_told = told != NULL && told->error == 0;
+    const char *layout = request->layout != NULL ? request->layout : is_told ? told->layout : VIEW_LAYOUT;
     cleanup(view_done) struct view view;
-    int r = view_init(&view, mounts, place, path, n, request->layout);
+    int r = view_init(&view, mounts, place, path, n, layout);
 
+    if (r == 0 && view.stamp == NULL && is_told) {
+        show_told(request, told);
+        return;
+    }
     if (r < 0 || view.stamp == NULL) {
         request->failed++;
         if (r < 0) {
@@ -220,9 +313,11 @@ static void show(struct request *request, const struct mounts *mounts, const str
             return;
         }
     }
+    if (is_told && request->layout == NULL && view.writable)
+        view.one_file = told->one_file; /* wherever it would start */
     request->needs_action |= view.n_actions > 0;
     if (request->as_json)
-        json_view(request, &view, &request->json);
+        json_view(&view, &request->json);
     else if (view.stamp != NULL && request->shown > 0)
         putchar('\n');
     if (!request->as_json)
@@ -261,7 +356,7 @@ static enum ctl_status answer(struct request *request, const struct mounts *moun
 
 static enum ctl_status run(const char *verb, const char *help, bool is_df, int argc, char **argv)
 {
-    struct request request = { .is_df = is_df, .layout = VIEW_LAYOUT };
+    struct request request = { .is_df = is_df };
     const struct arg arg[] = { { .name = "-b", .other = "--bytes", .set = &request.raw },
                                { .name = "--json", .set = &request.as_json },
                                { .name = "--layout", .other = "-L", .value = &request.layout } };

@@ -343,7 +343,7 @@ int view_init(struct view *view, const struct mounts *mounts, const struct mount
 {
     int r;
 
-    *view = (struct view){ .place = place, .limit = UINT32_MAX };
+    *view = (struct view){ .place = place, .layout = layout, .limit = UINT32_MAX };
     volume_fail(&view->error, 0, "out of memory");
     r = resolve(view, mounts, path, n);
     if (r < 0)

@@ -29,6 +29,7 @@ struct view {
     struct volume *volume;     /* NULL: cannot be opened, for the reason in error */
     struct volume_error error;
 
+    const char *layout;         /* that new files are thought to have; the caller's */
     bool writable;              /* all disks are there: new files can be thought of */
     uint64_t one_file;          /* what one of them can take */
     uint32_t limit;             /* the disk that says so; UINT32_MAX when there is none */

@@ -80,6 +80,10 @@ ok 'a disk joins' disk add "$mnt" "$work/d3"
 refused 'twice' 'a disk of this volume already: d3' disk add "$mnt" "$work/d3"
 same 'the mount tells' "$(getfattr --only-values -n user.falls.disks "$mnt" | cut -d' ' -f1,2 | tr '\n' ' ')" 'd0 in d1 in d2 in d3 in '
 same 'status shows it' "$("$fallsctl" status --json "$mnt" | jq -c '.volumes[0] | [(.disks | length), .actions]')" '[4,[]]'
+same 'also to others' "$(as 1000 "$fallsctl" status --json "$mnt" | jq -c '.volumes[0] | [[.disks[].state], .layout]')" \
+    '[["in","in","in","in"],"stripe(1M) on d0-d3"]'
+same 'what a file can take is what df says' "$("$fallsctl" df -b --json "$mnt" | jq '.volumes[0].one_file / 1000000000 | floor')" \
+    "$(stat -f -c '%a * %S / 1000000000' "$mnt" | bc)"
 echo new >"$mnt/new"
 same 'new files lie there, too' "$(lies_on "$mnt/new")" 'd0 d1 d2 d3'
 same 'old ones do not' "$(lies_on "$mnt/f1")" 'd0 d1 d2'

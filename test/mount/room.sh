@@ -145,6 +145,14 @@ ok 'and written' cp "$work/src" "$mnt/f"
 same 'the file' "$(look)" oooooooooooo
 stop
 
+# A full disk is nothing to files on others, also with a layout that nobody had before.
+full_volume 32 16 32
+dd if=/dev/zero of="$work/d1/theirs" bs=64K 2>/dev/null
+start
+ok 'a new layout beside a full disk' "$fallsctl" create -L 'stripe(12K) on d0,d2' "$mnt/beside"
+ok 'holds bytes' cp "$work/src" "$mnt/beside"
+stop
+
 # Files start on any disk: what is promised must hold wherever this one does.
 full_volume 32 16 48
 for layout in one 'stripe(64K,2)' 'var(1M,2M,3M)'; do
