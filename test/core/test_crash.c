@@ -27,12 +27,6 @@ static const struct world_shape shapes[] = {
     { 1, "one", SIM_LACKS_TMPFILE },
 };
 
-enum kind {
-    PLAIN,
-    MIGRATIONS,
-    DISKS, /* with migrations, too */
-};
-
 static void run_steps(struct world *world, struct rng *rng)
 {
     for (int i = 0; i < STEPS && !world->sim->down && world->why[0] == 0; i++)
@@ -49,7 +43,7 @@ static void trace(struct sim *sim, const char *what)
 }
 
 /* The same program up to the point of interruption: 0 runs to its end. Returns the calls it made. */
-static uint64_t run_program(struct world *world, uint64_t seed, enum kind kind, uint64_t crash_at)
+static uint64_t run_program(struct world *world, uint64_t seed, enum world_kind kind, uint64_t crash_at)
 {
     struct rng rng = rng_from_seed(seed);
     size_t shape = rng_below(&rng, ARRAY_SIZE(shapes));
@@ -58,8 +52,7 @@ static uint64_t run_program(struct world *world, uint64_t seed, enum kind kind, 
     world_done(world);
     if (world_init(world, shapes[shape].n_disks, shapes[shape].layout, shapes[shape].home_lacks, seed) < 0)
         return 0;
-    world->migrates = kind != PLAIN;
-    world->changes_disks = kind == DISKS;
+    world_set_kind(world, kind);
     before = world->sim->calls;
     if (crash_at > 0)
         sim_crash_at(world->sim, before + crash_at);
@@ -122,7 +115,7 @@ static void come_back(struct world *world, struct rng *rng, bool killed)
         memcpy(world->program, again.program, sizeof world->program);
 }
 
-static void crash_once(uint64_t seed, enum kind kind, uint64_t at)
+static void crash_once(uint64_t seed, enum world_kind kind, uint64_t at)
 {
     static struct world world;
     struct rng rng = rng_from_seed(seed * 1000003 + at);
@@ -146,7 +139,7 @@ ParameterizedTestParameters(crash, what_was_promised_comes_back)
     return cr_make_param_array(uint64_t, shard, SHARDS);
 }
 
-static void crash_programs(uint64_t cases, uint64_t shard, enum kind kind)
+static void crash_programs(uint64_t cases, uint64_t shard, enum world_kind kind)
 {
     const char *at = getenv("FALLSFS_CALL"); /* interrupt there alone */
 
@@ -209,15 +202,15 @@ ParameterizedTest(uint64_t *shard, crash, at_every_call)
 
     for (uint64_t seed = *shard * n + 1; seed <= (*shard + 1) * n; seed++) {
         static struct world world;
-        bool migrates = seed % 2 == 0;
-        uint64_t n_calls = run_program(&world, seed, migrates, 0);
+        enum world_kind kind = (enum world_kind) (seed % 3);
+        uint64_t n_calls = run_program(&world, seed, kind, 0);
 
         if (world.fs != NULL)
             world_abandon(&world);
         world_done(&world);
         cr_assert_gt(n_calls, 0);
         for (uint64_t at = 1; at <= n_calls; at++)
-            crash_once(seed, migrates, at);
+            crash_once(seed, kind, at);
     }
 }
 

@@ -47,7 +47,7 @@ static void run_steps(struct world *world, struct rng *rng)
     }
 }
 
-static uint64_t run_program(struct world *world, uint64_t seed, bool migrates, const struct fault *fault)
+static uint64_t run_program(struct world *world, uint64_t seed, enum world_kind kind, const struct fault *fault)
 {
     struct rng rng = rng_from_seed(seed);
     size_t shape = rng_below(&rng, ARRAY_SIZE(shapes));
@@ -56,7 +56,7 @@ static uint64_t run_program(struct world *world, uint64_t seed, bool migrates, c
     if (world_init(world, shapes[shape].n_disks, shapes[shape].layout, shapes[shape].home_lacks, seed) < 0 ||
         world_mount(world) < 0)
         return 0;
-    world->migrates = migrates;
+    world_set_kind(world, kind);
     n_calls = world->sim->calls;
     if (fault != NULL) {
         world->faulty = true;
@@ -71,7 +71,7 @@ static uint64_t run_program(struct world *world, uint64_t seed, bool migrates, c
     world->faulty = false;
     if (world->why[0] == 0)
         world_check(world);
-    if (migrates && world->why[0] == 0) {
+    if (kind != PLAIN && world->why[0] == 0) {
         world_finish_jobs(world);
         world_check_same(world);
     }
@@ -83,11 +83,11 @@ static uint64_t run_program(struct world *world, uint64_t seed, bool migrates, c
     return n_calls;
 }
 
-static void fail_once(uint64_t seed, bool migrates, const struct fault *fault)
+static void fail_once(uint64_t seed, enum world_kind kind, const struct fault *fault)
 {
     static struct world world;
 
-    (void) run_program(&world, seed, migrates, fault);
+    (void) run_program(&world, seed, kind, fault);
     cr_assert(world.why[0] == 0, RNG_SEED ", call %" PRIu64 " gives %s%s on disk %d (%s): %s\n%s", seed, fault->at,
               fault->error != 0 ? strerror(fault->error) : "half", fault->persistent ? " for ever" : "",
               fault->disk % (int) (world.n_disks + 1) - 1, world.layout, world.why, world.program);
@@ -103,11 +103,11 @@ ParameterizedTestParameters(fault, nothing_else_is_lost)
     return cr_make_param_array(uint64_t, shard, SHARDS);
 }
 
-static void fail_programs(uint64_t cases, uint64_t shard, bool migrates)
+static void fail_programs(uint64_t cases, uint64_t shard, enum world_kind kind)
 {
     for (struct rng rng = rng_shard_from_env(cases, shard, SHARDS); rng_next(&rng);) {
         static struct world world;
-        uint64_t n_calls = run_program(&world, rng.seed, migrates, NULL);
+        uint64_t n_calls = run_program(&world, rng.seed, kind, NULL);
 
         cr_assert(world.why[0] == 0, RNG_SEED ", without a fault (%s): %s\n%s", rng.seed, world.layout, world.why,
                   world.program);
@@ -118,14 +118,14 @@ static void fail_programs(uint64_t cases, uint64_t shard, bool migrates)
                                    .disk = (int) rng_below(&rng, 60),
                                    .persistent = rng_chance(&rng, 50) };
 
-            fail_once(rng.seed, migrates, &fault);
+            fail_once(rng.seed, kind, &fault);
         }
     }
 }
 
 ParameterizedTest(uint64_t *shard, fault, nothing_else_is_lost)
 {
-    fail_programs(3000, *shard, false);
+    fail_programs(3000, *shard, PLAIN);
 }
 
 ParameterizedTestParameters(fault, nor_by_a_migration)
@@ -137,7 +137,19 @@ ParameterizedTestParameters(fault, nor_by_a_migration)
 
 ParameterizedTest(uint64_t *shard, fault, nor_by_a_migration)
 {
-    fail_programs(1000, *shard, true);
+    fail_programs(1000, *shard, MIGRATIONS);
+}
+
+ParameterizedTestParameters(fault, nor_by_disks_that_come_and_go)
+{
+    static uint64_t shard[SHARDS] = { 0, 1, 2, 3 };
+
+    return cr_make_param_array(uint64_t, shard, SHARDS);
+}
+
+ParameterizedTest(uint64_t *shard, fault, nor_by_disks_that_come_and_go)
+{
+    fail_programs(1000, *shard, DISKS);
 }
 
 ParameterizedTestParameters(fault, at_every_call)
@@ -154,8 +166,8 @@ ParameterizedTest(uint64_t *shard, fault, at_every_call)
 
     for (uint64_t seed = *shard * n + 1; seed <= (*shard + 1) * n; seed++) {
         static struct world world;
-        bool migrates = seed % 2 == 0;
-        uint64_t n_calls = run_program(&world, seed, migrates, NULL);
+        enum world_kind kind = (enum world_kind) (seed % 3);
+        uint64_t n_calls = run_program(&world, seed, kind, NULL);
 
         world_done(&world);
         cr_assert_gt(n_calls, 0);
@@ -164,7 +176,7 @@ ParameterizedTest(uint64_t *shard, fault, at_every_call)
                                    .error = errors[i / 2 % ARRAY_SIZE(errors)],
                                    .persistent = i % 2 == 1 };
 
-            fail_once(seed, migrates, &fault);
+            fail_once(seed, kind, &fault);
         }
     }
 }

@@ -78,6 +78,19 @@ void world_unmount(struct world *world);
 /* Stops using a machine that is down; then sim_crash or sim_kill, and world_mount. */
 void world_abandon(struct world *world);
 
+/* What happens besides what programs ask for. */
+enum world_kind {
+    PLAIN,      /* nothing */
+    MIGRATIONS, /* files are given other layouts meanwhile */
+    DISKS,      /* and disks join the volume, and leave it */
+};
+
+static inline void world_set_kind(struct world *world, enum world_kind kind)
+{
+    world->migrates = kind != PLAIN;
+    world->changes_disks = kind == DISKS;
+}
+
 /* One random operation. */
 void world_step(struct world *world, struct rng *rng);
 

@@ -19,9 +19,10 @@ struct rng rng_from_seed(uint64_t seed)
 struct rng rng_shard_from_env(uint64_t cases, uint64_t shard, uint64_t n_shards)
 {
     struct rng rng = { 0 };
-    uint64_t first = 1, seed;
+    uint64_t first = 1, seed, most;
 
-    (void) from_env("FALLSFS_CASES", &cases);
+    if (!from_env("FALLSFS_CASES", &cases) && from_env("FALLSFS_MAX_CASES", &most))
+        cases = MIN(cases, most);
     (void) from_env("FALLSFS_FIRST", &first);
     rng.left = cases / n_shards + (shard < cases % n_shards);
     rng.seed = first + shard * (cases / n_shards + 1) - 1;
