@@ -137,8 +137,11 @@ int members_drop(struct fs *fs, uint32_t index, const struct member *member, uin
     int r = 0;
 
     *ret_left = 0;
-    if (index < fs->volume->n_disks && fs->volume->disk[index].standing == DISK_LEAVING)
-        r = check_unused(fs, index, ret_left, ret_error);
+    if (index < fs->volume->n_disks && fs->volume->disk[index].standing == DISK_LEAVING) {
+        r = defaults_refresh(fs, ret_error); /* it may have failed when the disk began to leave */
+        if (r == 0)
+            r = check_unused(fs, index, ret_left, ret_error);
+    }
     return r < 0 ? r : volume_drop_disk(fs->volume, index, member, ret_left, ret_error);
 }
 

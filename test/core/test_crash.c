@@ -185,7 +185,7 @@ ParameterizedTestParameters(crash, disks_that_join_and_leave_lose_nothing)
 
 ParameterizedTest(uint64_t *shard, crash, disks_that_join_and_leave_lose_nothing)
 {
-    crash_programs(1000, *shard, DISKS);
+    crash_programs(500, *shard, DISKS);
 }
 
 ParameterizedTestParameters(crash, at_every_call)

@@ -133,12 +133,12 @@ json '.files[0].file' '"m/dir/link"' map m/dir/link
     [ -f "$object" ] || complain "map names $object, which is not there"
 done
 
-# who may not look at the disks hears that, if this is root's volume
+# who may not look at the disks is told what the mount tells, if this is root's volume
 if [ "$(id -u)" = 0 ]; then
     chmod 755 .
     cp "$fallsctl" fallsctl
     [[ $(setpriv --reuid=65534 --regid=65534 --clear-groups ./fallsctl status m) == \
-        'action: '*'/d0 may not be looked at: ask as the user who mounted the volume, or as root'* ]] ||
+        'mounted at '*'/d0  in '*'one new file can take '* ]] ||
         complain 'status as somebody else'
 fi
 
