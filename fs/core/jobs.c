@@ -279,7 +279,8 @@ static void tell_limit(struct file *file, uint64_t limit)
     pthread_mutex_unlock(&file->meta);
 }
 
-/* Somebody asks again for what is being done: the limit is the new one. -EBUSY it is something else. */
+/* Somebody asks again for what is being done: it goes on, also if it was paused, with the new limit. -EBUSY it is
+ * something else. */
 static int add_again(struct jobs *jobs, struct inode *inode, const struct file_layout *layout, bool rotates,
                      uint64_t limit, uint64_t *ret_number)
 {
@@ -294,6 +295,7 @@ static int add_again(struct jobs *jobs, struct inode *inode, const struct file_l
             if (inode->job->view.limit != limit)
                 inode->job->rests_until = 0;
             inode->job->view.limit = limit;
+            inode->job->shall_pause = false;
             *ret_number = inode->job->view.number;
             pthread_cond_broadcast(&jobs->changed);
             r = 0;

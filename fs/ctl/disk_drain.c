@@ -44,7 +44,7 @@ struct request {
     struct paths paths;
     struct begun begun;
     uint64_t n_moved; /* files, so far */
-    uint64_t n_busy;  /* on their way elsewhere, in this round */
+    uint64_t n_found; /* that were still to be moved, in this round */
     bool has_left;
     double *before, *shift; /* bytes on each disk, and how many more there will be */
 };
@@ -90,11 +90,9 @@ static void move(struct request *request, const FTSENT *entry, const char *layou
     int r = request->dry ? plan(request, entry, layout, why)
                          : begun_add(&request->begun, path, NULL, "leave", request->limit, &goes_on, why);
 
-    if (r == -EBUSY)
-        request->n_busy++;
-    else if (r == -ENOENT)
-        return; /* removed meanwhile */
-    else if (r < 0)
+    if (r == -EBUSY || r == -ENOENT)
+        return; /* looked at again in the next round; removed meanwhile */
+    if (r < 0)
         paths_fail(&request->paths, path, "%s", why);
     else
         request->n_moved++;
@@ -115,6 +113,7 @@ static void take(void *ctx, const FTSENT *entry)
         (void) volume_disks_count(&request->disks, entry->fts_path, entry->fts_statp, request->before);
     snprintf(name, sizeof name, "leave.d%" PRIu32, request->disk);
     r = attrs_get(entry->fts_path, name, &layout);
+    request->n_found += r == 0;
     if (r == 0)
         move(request, entry, layout);
     else if (r != -ENODATA && r != -ENOENT)
@@ -130,27 +129,28 @@ static void look_at_all(struct request *request)
     request->shift[request->disk] = -request->before[request->disk];
 }
 
-/* Files may be renamed to where one has looked already: until there is nothing to move in all of the tree. */
+/* Files may be renamed to where one has looked already, or be on their way elsewhere: until there is nothing to move in
+ * all of the tree, or nothing becomes of it for a while. */
 static void move_all(struct request *request)
 {
-    uint64_t before;
+    uint64_t least = UINT64_MAX;
     int idle = 0;
 
     do {
-        before = request->n_moved;
-        request->n_busy = 0;
+        if (idle > 0)
+            sleep(1);
+        request->n_found = 0;
         paths_walk(&request->paths, request->disks.mountpoint, take, request);
         begun_wait(&request->begun, 0, tell_failed, request);
-        idle = request->n_moved > before ? 0 : idle + 1;
-        if (request->n_busy > 0)
-            sleep(1);
-    } while (request->paths.failed == 0 && (request->n_moved > before || (request->n_busy > 0 && idle < PATIENCE)));
-    if (request->paths.failed == 0 && request->n_busy > 0)
+        idle = request->n_found < least ? 0 : idle + 1;
+        least = MIN(least, request->n_found);
+    } while (request->paths.failed == 0 && request->n_found > 0 && idle < PATIENCE);
+    if (request->paths.failed == 0 && request->n_found > 0)
         paths_fail(&request->paths, request->disks.mountpoint,
                    "%" PRIu64
-                   " files are on their way to other layouts: 'fallsctl jobs' shows them; then go on with the "
-                   "same command",
-                   request->n_busy);
+                   " files stay on the disk, or are on their way to other layouts: 'fallsctl jobs' shows them; "
+                   "then go on with the same command",
+                   request->n_found);
 }
 
 /* What was removed may take a moment to be gone, or be in use by somebody. */
