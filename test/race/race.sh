@@ -50,6 +50,7 @@ migrating=$!
 ok 'groups and others' timeout $((seconds + 120)) "$sections" "$mnt" "$seconds"
 kill "$migrating"
 wait "$migrating"
-ok 'checks of groups' timeout 300 env FALLSFS_CASES=20 "$checks" "$mnt"
+# A reply does not wait for ever for pages that others read meanwhile, and here the daemon is ten times slower.
+ok 'checks of groups' timeout 300 env FALLSFS_CASES=20 CHECKS_BUT=ordinary_writers_close_by "$checks" "$mnt"
 stop
 finish
