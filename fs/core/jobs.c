@@ -279,8 +279,7 @@ static void tell_limit(struct file *file, uint64_t limit)
     pthread_mutex_unlock(&file->meta);
 }
 
-/* Somebody asks again for what is being done: it goes on, also if it was paused, with the new limit. -EBUSY it is
- * something else. */
+/* Somebody asks again for what is being done: the limit is the new one. -EBUSY it is something else. */
 static int add_again(struct jobs *jobs, struct inode *inode, const struct file_layout *layout, bool rotates,
                      uint64_t limit, uint64_t *ret_number)
 {
@@ -295,7 +294,6 @@ static int add_again(struct jobs *jobs, struct inode *inode, const struct file_l
             if (inode->job->view.limit != limit)
                 inode->job->rests_until = 0;
             inode->job->view.limit = limit;
-            inode->job->shall_pause = false;
             *ret_number = inode->job->view.number;
             pthread_cond_broadcast(&jobs->changed);
             r = 0;
@@ -412,7 +410,7 @@ static int load(struct jobs *jobs, struct task *task)
         (void) journal_add(jobs->fs, task->file);
     pthread_mutex_lock(&jobs->lock);
     task->view.total = task->record.size;
-    task->view.limit = record_unpack_limit(task->record.target_limit);
+    task->view.limit = record_unpack_limit((uint16_t) task->record.target_limit);
     if ((task->record.target_flags & TARGET_GIVEN_UP) != 0)
         task->shall_end = true;
     else if ((task->record.target_flags & TARGET_PAUSED) != 0)

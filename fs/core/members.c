@@ -219,6 +219,8 @@ static int fix_elements(struct move *move, const struct laying *laying)
     struct layout *layout = move->layout;
     uint32_t n = layout->pattern->n_elements, next = move->id[5];
 
+    if (layout->n_disks == 0)
+        return -ENODEV;
     if (layout->element_disk == NULL && (layout->element_disk = calloc(n, sizeof *layout->element_disk)) == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < n; i++) {

@@ -162,7 +162,7 @@ int record_decode(const uint8_t *bytes, size_t len, struct record *ret_record)
     record.target_rotate = (uint16_t) get(&at, 2);
     record.target_flags = (uint32_t) get(&at, 2);
     record.migrated = get(&at, 8);
-    record.target_limit = (uint16_t) get(&at, 2);
+    record.target_limit = get(&at, 2);
     /* A sum can be forged: what is believed later must be in range now. */
     if (record.state > RECORD_DAMAGED || record.oldest_gen > record.gen || record.size > UINT64_C(1) << 62 ||
         record.durable_size > record.size || (record.hidden_mode & ~0600) != 0 || !is_migration_sound(&record))

@@ -47,7 +47,7 @@ struct record {
     uint8_t layout[HASH_SIZE];
     uint8_t old_layout[HASH_SIZE];    /* of generations before gen */
     uint8_t target_layout[HASH_SIZE]; /* of a migration; zeros: there is none, and no other field of it is set */
-    uint16_t target_limit;            /* of a migration, bytes a second: record_unpack_limit; 0: none */
+    uint64_t target_limit;            /* of a migration, bytes a second: record_unpack_limit; 0: none */
     uint64_t migrated; /* up to here generation gen + 1 has, durably, what gen has, and nothing was written since */
     uint64_t size;
     uint64_t durable_size;      /* what an fsync has confirmed: subfiles are as long as it demands */

@@ -195,7 +195,7 @@ static int list_new(struct stamp *changed, const struct member *member, struct d
 static int make_disk(const struct volume *volume, const struct member *member, struct disk *disk,
                      struct volume_error *error)
 {
-    struct stat st;
+    struct stat st = { 0 };
     int r = member_check_empty(member, error);
 
     if (r == 0)

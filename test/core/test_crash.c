@@ -202,7 +202,7 @@ ParameterizedTest(uint64_t *shard, crash, at_every_call)
 
     for (uint64_t seed = *shard * n + 1; seed <= (*shard + 1) * n; seed++) {
         static struct world world;
-        enum world_kind kind = (enum world_kind) (seed % 3);
+        enum world_kind kind = (enum world_kind)(seed % 3);
         uint64_t n_calls = run_program(&world, seed, kind, 0);
 
         if (world.fs != NULL)

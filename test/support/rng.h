@@ -4,8 +4,8 @@
  *     for (struct rng rng = rng_from_env(1000); rng_next(&rng);) { ... }
  *
  * runs 1000 cases, each from a seed of its own, which a failure prints (RNG_SEED). FALLSFS_SEED=N runs that case alone,
- * FALLSFS_CASES=N runs so many, FALLSFS_MAX_CASES=N no more than that where nothing else is said, FALLSFS_FIRST=N starts
- * with another one. */
+ * FALLSFS_CASES=N runs so many, FALLSFS_MAX_CASES=N no more than that where nothing else is said, FALLSFS_FIRST=N
+ * starts with another one. */
 #ifndef FALLSFS_TEST_SUPPORT_RNG_H
 #define FALLSFS_TEST_SUPPORT_RNG_H
 
