@@ -86,7 +86,7 @@ static void move(struct request *request, const FTSENT *entry, const char *layou
 {
     const char *path = entry->fts_path;
     char why[ATTRS_WHY];
-    bool goes_on;
+    bool goes_on = false;
     int r = request->dry ? plan(request, entry, layout, why)
                          : begun_add(&request->begun, path, NULL, "leave", request->limit, &goes_on, why);
 
@@ -96,6 +96,8 @@ static void move(struct request *request, const FTSENT *entry, const char *layou
         paths_fail(&request->paths, path, "%s", why);
     else
         request->n_moved++;
+    if (goes_on) /* it may have been begun, and paused, before */
+        (void) attrs_set(path, "migrate", "resume", why);
     if (request->begun.n - request->begun.n_over >= MOST_JOBS)
         begun_wait(&request->begun, MOST_JOBS / 2, tell_failed, request);
 }

@@ -34,7 +34,7 @@ for options in 'layout=stripe(4K)' 'layout=stripe(7,2),direct_io' 'layout=stripe
     : >"$work/enough"
     kill "$migrating"
     wait "$migrating" "$changing"
-    ok "a disk came and went, $options" grep -q 'has left the volume' "$work/changes"
+    ok "a disk came, $options" grep -q 'has joined' "$work/changes"
     ok "all can be removed, $options" find "$mnt" -mindepth 1 -delete
     same "as it should be, $options" "$(ls -A "$mnt")" ''
     stop
