@@ -8,6 +8,8 @@
 
 #include "fs/daemon/options.h"
 
+#include <stdio.h>
+
 /* Sets what the file says. -EBADMSG: ret_error has file, line, reason. -ENOMEM. As root the file has to be root's, and
  * nobody else may write it. */
 int config_read_path(const char *path, struct options *options, struct options_error *ret_error);
@@ -15,5 +17,8 @@ int config_read_path(const char *path, struct options *options, struct options_e
 /* The same from len bytes; name is what errors call them. */
 int config_parse_text(const char *name, const char *text, size_t len, struct options *options,
                       struct options_error *ret_error);
+
+/* A text that sets the same, of these disks. -ENOMEM. */
+int config_print(FILE *out, const struct options *options, const char *const disk[], uint32_t n_disks);
 
 #endif

@@ -25,11 +25,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DEFAULT_LAYOUT "stripe(1M)"
-#define MAX_SOURCE     1000    /* bytes of disks in the mount's source, which has room for PATH_MAX */
-#define MAX_THREADS    1024    /* that serve the kernel: started when all others are busy, as when disks stall */
-#define FOR_EVER       86400.0 /* seconds the kernel may keep what it was told */
-#define LARGE_MEMORY   (256 << 10)
+#define MAX_SOURCE   1000    /* bytes of disks in the mount's source, which has room for PATH_MAX */
+#define MAX_THREADS  1024    /* that serve the kernel: started when all others are busy, as when disks stall */
+#define FOR_EVER     86400.0 /* seconds the kernel may keep what it was told */
+#define LARGE_MEMORY (256 << 10)
 
 /* -- the volume -- */
 
@@ -95,6 +94,7 @@ static struct fuse_lowlevel_ops all_ops(void)
     ops_add_dir(&ops);
     ops_add_ioctl(&ops);
     ops_add_views(&ops);
+    ops_add_texts(&ops);
     return ops;
 }
 
@@ -275,6 +275,7 @@ static int serve_mount(const struct options *options, struct fuse_session *sessi
 static int mount_fs(const struct options *options, struct fs *fs)
 {
     struct mount mount = { .fs = fs,
+                           .options = options,
                            .timeout = FOR_EVER,
                            .direct_io = options->direct_io,
                            .max_waiting = serving_threads(options) / 4,

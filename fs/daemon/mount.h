@@ -17,11 +17,13 @@ struct nodes;
 struct processes;
 struct reasons;
 struct tours;
+struct virtual_call;
 
 #define MAX_REQUEST (1 << 20) /* bytes of one read or write */
 
 struct mount {
     struct fs *fs;
+    const struct options *options;
     struct handles *handles;
     struct keeper *keeper;
     struct groups *groups;
@@ -85,6 +87,9 @@ static inline void handle_putp(struct handle **handle)
 
 struct cred cred_of(fuse_req_t req);
 
+/* Who asks about an attribute that is ours, and about what; why has REASON_SIZE bytes. */
+struct virtual_call virtual_call_of(fuse_req_t req, struct inode *inode, char *why);
+
 /* Before a file is changed. The kernel believes the old mode until it is told; attributes alone, so it waits for
  * nobody. */
 int drop_privileges(const struct handle *handle, const struct cred *cred);
@@ -138,5 +143,11 @@ void ops_add_ioctl(struct fuse_lowlevel_ops *ops);
 
 /* After all others: takes what is asked about views from them, and from the root the name that leads there. */
 void ops_add_views(struct fuse_lowlevel_ops *ops);
+
+/* After those, likewise: texts that lie beside the views. By place, from 0, and by name; 0: there is none. */
+void ops_add_texts(struct fuse_lowlevel_ops *ops);
+const char *text_name(uint32_t i);
+fuse_ino_t text_find(const char *name);
+void reply_text(fuse_req_t req, fuse_ino_t text);
 
 #endif

@@ -128,8 +128,7 @@ static bool is_in_group(fuse_req_t req)
     return false;
 }
 
-/* Who asks about an attribute that is ours, and about what; why has REASON_SIZE bytes. */
-static struct virtual_call virtual_call(fuse_req_t req, struct inode *inode, char *why)
+struct virtual_call virtual_call_of(fuse_req_t req, struct inode *inode, char *why)
 {
     *why = 0;
     return (struct virtual_call){
@@ -147,7 +146,7 @@ static void get_virtual(fuse_req_t req, struct inode *inode, const char *name, s
 {
     cleanup(freep) char *value = NULL;
     char why[REASON_SIZE];
-    struct virtual_call call = virtual_call(req, inode, why);
+    struct virtual_call call = virtual_call_of(req, inode, why);
     ssize_t n = virtual_get(&call, name, &value);
 
     reply_value(req, size > 0 && n > (ssize_t) size ? -ERANGE : n, value, size);
@@ -175,7 +174,7 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
 static ssize_t list(fuse_req_t req, struct inode *inode, char *names, size_t size)
 {
     char why[REASON_SIZE];
-    struct virtual_call call = virtual_call(req, inode, why);
+    struct virtual_call call = virtual_call_of(req, inode, why);
     ssize_t n = tree_list_xattr(the_mount->fs, inode, call.cred.uid == 0, names, MAX_VALUE);
 
     if (n >= 0)
@@ -202,7 +201,7 @@ static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const 
 
     cleanup(held_done) struct held held_ino = hold(ino);
     char why[REASON_SIZE];
-    struct virtual_call call = virtual_call(req, held_ino.inode, why);
+    struct virtual_call call = virtual_call_of(req, held_ino.inode, why);
 
     if (virtual_is(name)) {
         call.in_group = is_in_group(req);
@@ -218,7 +217,7 @@ static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 
     cleanup(held_done) struct held held_ino = hold(ino);
     char why[REASON_SIZE];
-    struct virtual_call call = virtual_call(req, held_ino.inode, why);
+    struct virtual_call call = virtual_call_of(req, held_ino.inode, why);
 
     if (virtual_is(name)) {
         call.in_group = is_in_group(req);

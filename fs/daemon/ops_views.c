@@ -315,8 +315,13 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 
     cleanup(node_putp) struct node *dir = is_node(parent) ? node_of(parent) : NULL;
     cleanup(node_putp) struct node *node = NULL;
+    fuse_ino_t text = dir != NULL && dir->kind == NODE_TOP ? text_find(name) : 0;
     int r = -ESTALE;
 
+    if (text != 0) {
+        reply_text(req, text);
+        return;
+    }
     if (dir != NULL)
         r = look_up(dir, name, &node);
     else if (!is_node(parent))
@@ -560,7 +565,10 @@ static int list(struct listing *listing, const struct node *node)
     if (!add(listing, ".", node_ino(node->kind, node->inode, NULL), S_IFDIR) || !add(listing, "..", NODE_BIT, S_IFDIR))
         return 0;
     if (node->kind == NODE_TOP) { /* tickets are nobody's to look for */
-        (void) add(listing, VIEWS_NAME, node_ino(NODE_MIRROR, node->inode, NULL), S_IFDIR);
+        bool room = add(listing, VIEWS_NAME, node_ino(NODE_MIRROR, node->inode, NULL), S_IFDIR);
+
+        for (uint32_t i = 0; room && text_name(i) != NULL; i++)
+            room = add(listing, text_name(i), text_find(text_name(i)), S_IFREG);
         return 0;
     }
     if (node->kind == NODE_TICKETS)

@@ -5,6 +5,8 @@
 
 #include "fs/core/defaults.h"
 
+#define DEFAULT_LAYOUT "stripe(1M)"
+
 /* Who may give files and directories layouts, besides root and who mounted. */
 enum layout_allow {
     ALLOW_OWNER,

@@ -4,6 +4,7 @@
  *     /.falls                        NODE_TOP
  *     /.falls/open                   NODE_TICKETS: not to be listed
  *     /.falls/open/9d27...           NODE_TICKET: a view that a program asked for by ioctl, until it has opened it
+ *     /.falls/disks                  a text, of ops_texts.c: no node
  *     /.falls/views                  NODE_MIRROR of the root
  *     /.falls/views/run7             NODE_MIRROR of the directory run7
  *     /.falls/views/run7/a.dat       NODE_MIRROR of the file a.dat, if it has views

@@ -91,6 +91,7 @@ int leave_get(const struct virtual_call *call, FILE *out);
 int disks_get(const struct virtual_call *call, FILE *out);
 int disks_set(const struct virtual_call *call, const char *value, size_t len);
 int jobs_get(const struct virtual_call *call, FILE *out);
+int jobs_get_all(const struct virtual_call *call, FILE *out);
 int jobs_set(const struct virtual_call *call, const char *value, size_t len);
 
 #endif

@@ -5,8 +5,8 @@
  *     setfattr -n user.falls.migrate -v 'stripe(4M)' FILE           also restripe, auto, leave; limit=100M before any
  *     setfattr -n user.falls.migrate -v restripe DIRECTORY          all files in it and below
  *     setfattr -n user.falls.migrate -v pause FILE                  resume, cancel
- *     getfattr -n user.falls.leave.d2 --only-values FILE            the layout it would get if d2 left; ENODATA: as it
- * is getfattr -n user.falls.migrate --only-values FILE             job=3 state=running done=... total=... */
+ *     getfattr -n user.falls.leave.d2 --only-values FILE            the layout it would get if d2 left, or ENODATA
+ *     getfattr -n user.falls.migrate --only-values FILE             job=3 state=running done=... total=... */
 #include "fs/core/defaults.h"
 #include "fs/core/file.h"
 #include "fs/core/jobs.h"
@@ -15,6 +15,7 @@
 #include "fs/daemon/tours.h"
 #include "fs/daemon/virtual.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define LIMIT    "limit="
@@ -80,20 +81,33 @@ static void print_job(FILE *out, const struct virtual_call *call, const struct j
     fputc('\n', out);
 }
 
-int jobs_get(const struct virtual_call *call, FILE *out)
+/* Those after that number, until out has so many bytes. */
+static void list_jobs(const struct virtual_call *call, FILE *out, uint64_t after, long max)
 {
     struct job_view view;
     struct inode *inode;
-    uint64_t after;
 
-    if (layout_parse_size(call->rest, &after) < 0)
-        return -ENODATA;
-    while (ftell(out) < MAX_LIST && jobs_next(call->fs->jobs, after, &view, &inode)) {
+    while (ftell(out) < max && jobs_next(call->fs->jobs, after, &view, &inode)) {
         if (may_see(call, inode))
             print_job(out, call, &view, inode);
         inode_unref(call->fs->inodes, inode);
         after = view.number;
     }
+}
+
+int jobs_get(const struct virtual_call *call, FILE *out)
+{
+    uint64_t after;
+
+    if (layout_parse_size(call->rest, &after) < 0)
+        return -ENODATA;
+    list_jobs(call, out, after, MAX_LIST);
+    return 0;
+}
+
+int jobs_get_all(const struct virtual_call *call, FILE *out)
+{
+    list_jobs(call, out, 0, LONG_MAX);
     return 0;
 }
 

@@ -45,9 +45,34 @@ same 'files with views, and directories' "$(ls "$views/dir")" "a
 sub"
 same '.falls is not listed' "$(ls -A "$mnt")" dir
 ok 'but it is there' test -d "$mnt/.falls"
-same 'what is in it' "$(ls -A "$mnt/.falls")" views
+same 'what is in it' "$(echo $(ls -A "$mnt/.falls"))" 'config disks jobs views'
 same 'find finds it' "$(cd "$views" && find . -type f)" ./dir/a/rows
 same 'no attributes are listed' "$(getfattr --absolute-names -d -m - "$mnt/dir/a")" ''
+
+# -- texts beside the views --
+ok 'what it was mounted with' grep -q 'default = "stripe(64K)"' "$mnt/.falls/config"
+same 'it names the disks' "$(grep -o "$work/d[012]" "$mnt/.falls/config" | wc -l)" 3
+same 'disks are those of the attribute' "$(cat "$mnt/.falls/disks")" "$(value disks "$mnt")"
+same 'nothing is on its way' "$(cat "$mnt/.falls/jobs")" ''
+same 'their size' "$(stat -c %s "$mnt/.falls/disks")" "$(wc -c <"$mnt/.falls/disks")"
+ok 'cp' sh -c "cp '$mnt/.falls/disks' '$mnt/dir/copy' && cmp '$mnt/dir/copy' '$mnt/.falls/disks' && rm '$mnt/dir/copy'"
+same 'tail' "$(tail -c 3 "$mnt/.falls/disks")" "$(value disks "$mnt" | tail -c 3)"
+ok 'python seeks and polls it' python3 -c 'import os, select, sys
+f = open(sys.argv[1], "rb")
+f.seek(3)
+rest = f.read()
+f.seek(0)
+p = select.poll()
+p.register(f, select.POLLIN)
+os.fsync(f.fileno())
+assert f.read()[3:] == rest and p.poll(1000)[0][1] == select.POLLIN' "$mnt/.falls/disks"
+refused 'writing one' 'Permission denied' sh -c "echo x >>'$mnt/.falls/disks'"
+refused 'cutting one' 'Permission denied' truncate -s 0 "$mnt/.falls/disks"
+refused 'removing one' 'Operation not permitted' rm -f "$mnt/.falls/disks"
+refused 'its mode' 'Operation not permitted' chmod 600 "$mnt/.falls/disks"
+same 'no attributes' "$(getfattr --absolute-names -d -m - "$mnt/.falls/disks")" ''
+refused 'an attribute' 'not supported' setfattr -n user.x -v y "$mnt/.falls/disks"
+
 refused 'a file without views' 'No such file' ls "$views/dir/b"
 refused 'a view that was not set' 'No such file' cat "$views/dir/a/columns"
 refused 'a view is no directory' 'Not a directory' ls "$views/dir/a/rows/"
