@@ -13,8 +13,11 @@
 
 /* -- life -- */
 
-static struct record record_of(const struct record *record)
+static struct record record_of(struct file *file)
 {
+    pthread_mutex_lock(&file->meta); /* others may note that they have stored it */
+
+    const struct record *record = &file->record;
     struct record target = { .rotate = record->target_rotate,
                              .old_rotate = record->target_rotate,
                              .gen = record->gen + 1,
@@ -25,6 +28,7 @@ static struct record record_of(const struct record *record)
 
     memcpy(target.id, record->id, ID_SIZE);
     memcpy(target.layout, record->target_layout, HASH_SIZE);
+    pthread_mutex_unlock(&file->meta);
     return target;
 }
 
@@ -57,9 +61,9 @@ static void find_kept(struct fs *fs, const struct file *file, struct target *tar
     }
 }
 
-static int target_new(struct fs *fs, const struct file *file, struct target **ret_target)
+static int target_new(struct fs *fs, struct file *file, struct target **ret_target)
 {
-    struct record record = record_of(&file->record);
+    struct record record = record_of(file);
     struct target *target = calloc(1, sizeof *target);
     struct file_layout *layout;
     int r = target == NULL ? -ENOMEM : layouts_get(fs->layouts, record.layout, &layout);
