@@ -132,10 +132,13 @@ bool kernel_forgets_no_more(void)
 
 void forget_cached(const struct handle *handle, uint64_t lo, uint64_t hi)
 {
+    uint32_t since;
+
     if (lo >= hi)
         return;
-    refills_forget(handle->inode, lo, hi);
+    since = refills_forget(handle->inode);
     kernel_forgets(handle->inode, lo, hi);
+    refills_forgotten(handle->inode, lo, hi, since);
 }
 
 /* A request's mode: the kernel writes pages back. They are not read again before that is over. */

@@ -8,26 +8,27 @@
 
 #define PAGE     4096
 #define SLOTS    65536
-#define RECENT   1000 /* ms: no write is on its way for longer */
-#define PATIENCE 5    /* ms; see settle_now */
+#define RECENT   1000000 /* us: no write is on its way for longer */
+#define PATIENCE 5       /* ms; see settle_now */
 
-/* A slot says when one of its pages was last read after it had been forgotten: the page's key above, milliseconds
+/* A slot says when one of its pages was last read after it had been forgotten: the page's key above, microseconds
  * below. Where two pages meet in a slot, ANY stands for both until the note is old. Doubt costs a page read again. */
 #define ANY UINT32_MAX
 
 static _Atomic uint64_t slots[SLOTS];
 
-static uint32_t now_ms(void)
+static uint32_t now_us(void)
 {
     struct timespec now;
 
-    (void) clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint32_t) ((uint64_t) now.tv_sec * 1000 + (uint64_t) now.tv_nsec / 1000000) | 1; /* 0 is never */
+    (void) clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint32_t) ((uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000) | 1; /* 0 is never */
 }
 
+/* Of what others note, some may be from after our now. */
 static bool is_recent(uint32_t when, uint32_t now)
 {
-    return when != 0 && now - when <= RECENT;
+    return when != 0 && (int32_t) (now - when) <= RECENT;
 }
 
 /* Where a page of an inode is noted, and its key there. */
@@ -49,8 +50,17 @@ static struct pages pages_of(uint64_t lo, uint64_t hi)
     return (struct pages){ lo / PAGE, (hi + PAGE - 1) / PAGE };
 }
 
-/* What was noted is over. Behind the first of a large part notes may stay. */
-static void drop_notes(const struct inode *inode, uint64_t lo, uint64_t hi)
+uint32_t refills_forget(struct inode *inode)
+{
+    uint32_t now = now_us();
+
+    atomic_store(&inode->forgotten, now);
+    return now;
+}
+
+/* What was noted before is over now, and not sooner: until the kernel has forgotten, a page may lack a write. Behind
+ * the first of a large part notes may stay. */
+void refills_forgotten(const struct inode *inode, uint64_t lo, uint64_t hi, uint32_t since)
 {
     struct pages pages = pages_of(lo, hi);
     uint32_t key;
@@ -59,15 +69,9 @@ static void drop_notes(const struct inode *inode, uint64_t lo, uint64_t hi)
         _Atomic uint64_t *slot = slot_of(inode, page, &key);
         uint64_t was = atomic_load(slot);
 
-        if ((uint32_t) (was >> 32) == key)
+        if ((uint32_t) (was >> 32) == key && (int32_t) ((uint32_t) was - since) < 0)
             (void) atomic_compare_exchange_strong(slot, &was, 0);
     }
-}
-
-void refills_forget(struct inode *inode, uint64_t lo, uint64_t hi)
-{
-    atomic_store(&inode->forgotten, now_ms());
-    drop_notes(inode, lo, hi);
 }
 
 void refills_read(struct inode *inode, uint64_t off, uint64_t len)
@@ -77,7 +81,7 @@ void refills_read(struct inode *inode, uint64_t off, uint64_t len)
 
     if (atomic_load(&inode->forgotten) == 0)
         return;
-    now = now_ms();
+    now = now_us();
     if (!is_recent(atomic_load(&inode->forgotten), now))
         return;
     for (uint64_t page = pages.first; page < pages.end; page++) {
@@ -85,9 +89,10 @@ void refills_read(struct inode *inode, uint64_t off, uint64_t len)
         uint64_t was = atomic_load(slot), is;
 
         do {
-            bool is_taken = is_recent((uint32_t) was, now) && (uint32_t) (was >> 32) != key;
+            bool is_noted = is_recent((uint32_t) was, now);
+            uint32_t latest = is_noted && (int32_t) ((uint32_t) was - now) > 0 ? (uint32_t) was : now;
 
-            is = (uint64_t) (is_taken ? ANY : key) << 32 | now;
+            is = (uint64_t) (is_noted && (uint32_t) (was >> 32) != key ? ANY : key) << 32 | latest;
         } while (!atomic_compare_exchange_weak(slot, &was, is));
     }
 }
@@ -96,7 +101,7 @@ void refills_read(struct inode *inode, uint64_t off, uint64_t len)
 static bool was_read(const struct inode *inode, uint64_t off, uint64_t len)
 {
     struct pages pages = pages_of(off, off + len);
-    uint32_t now = now_ms(), key;
+    uint32_t now = now_us(), key;
 
     for (uint64_t page = pages.first; page < pages.end; page++) {
         uint64_t is = atomic_load(slot_of(inode, page, &key));
@@ -138,10 +143,11 @@ static void let_go(struct settling *settling)
 static void run_settling(struct job *job)
 {
     struct settling *settling = (struct settling *) job;
+    const struct inode *inode = settling->handle->inode;
+    uint32_t since = now_us();
 
-    /* Nothing else is on its way to this file: the kernel takes one write at a time. */
-    drop_notes(settling->handle->inode, settling->lo, settling->hi);
-    kernel_forgets(settling->handle->inode, settling->lo, settling->hi);
+    kernel_forgets(inode, settling->lo, settling->hi);
+    refills_forgotten(inode, settling->lo, settling->hi, since);
     pthread_mutex_lock(&settling->lock);
     settling->is_done = true;
     pthread_cond_signal(&settling->done);
@@ -172,7 +178,8 @@ static struct settling *settling_new(struct handle *handle, uint64_t off, uint64
 }
 
 /* The kernel keeps the last page of a write to itself until our reply when it did not have all of it; then it has not
- * read it either, and there was nothing to settle. We cannot tell, so the reply waits for a moment only. */
+ * read it either, and there was nothing to settle. We cannot tell that from reads that are slow, so the reply waits
+ * for a moment only. */
 static void settle_now(struct settling *settling)
 {
     struct timespec until;

@@ -11,8 +11,9 @@
 
 #include "fs/daemon/handle.h"
 
-/* Before the kernel is told to forget a part of a file. */
-void refills_forget(struct inode *inode, uint64_t lo, uint64_t hi);
+/* Before the kernel is told to forget a part of a file; says when, for what is said once it has forgotten. */
+uint32_t refills_forget(struct inode *inode);
+void refills_forgotten(const struct inode *inode, uint64_t lo, uint64_t hi, uint32_t since);
 
 /* Before a part of a file is read for the kernel's pages. */
 void refills_read(struct inode *inode, uint64_t off, uint64_t len);
