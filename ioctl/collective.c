@@ -140,7 +140,8 @@ int collective_plan_new(const struct asked asked[], uint32_t n_asked, bool write
                         struct collective_plan **ret_plan)
 {
     struct fad fad = fad_of(asked, n_asked);
-    uint64_t window = MIN(hints->window > 0 ? hints->window : DEFAULT_WINDOW, COLLECTIVE_MAX_WINDOW);
+    uint64_t most = hints->max_window > 0 ? hints->max_window : COLLECTIVE_MAX_WINDOW;
+    uint64_t window = MIN(hints->window > 0 ? hints->window : DEFAULT_WINDOW, MIN(most, COLLECTIVE_MAX_WINDOW));
     struct division division = { .kind = hints->domains,
                                  .n = workers_of_use(&fad, hints, n_threads),
                                  .array_end = array_end,

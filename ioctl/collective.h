@@ -27,6 +27,7 @@ struct collective_hints {
     enum sieve_mode sieve;
     uint64_t window; /* bytes, up to COLLECTIVE_MAX_WINDOW */
     uint32_t workers;
+    uint64_t max_window; /* whatever is wished for; 0: COLLECTIVE_MAX_WINDOW */
 };
 
 struct collective_stats {
@@ -41,6 +42,7 @@ struct executor {
     void (*each)(void *ctx, uint32_t n, void (*run)(void *arg, uint32_t i), void *arg);
     void *ctx;
     uint32_t n_threads;         /* that are of use */
+    uint64_t max_window;        /* bytes of memory that each may work in; 0: COLLECTIVE_MAX_WINDOW */
     const atomic_bool *may_end; /* set at any time: no other window is begun; NULL: all are done */
 };
 

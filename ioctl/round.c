@@ -60,9 +60,11 @@ static bool is_planned(const struct round *round)
     return true;
 }
 
-static int plan(struct round *round, const struct asked asked[], const struct store *store, uint32_t n_threads)
+static int plan(struct round *round, const struct asked asked[], const struct store *store,
+                const struct executor *executor)
 {
     struct group_plan *keep = round->plan;
+    struct collective_hints hints = *round->hints;
     struct collective_plan *plan = NULL;
     int r;
 
@@ -72,7 +74,8 @@ static int plan(struct round *round, const struct asked asked[], const struct st
             return -ENOMEM;
         keep->n = round->n;
     }
-    r = collective_plan_new(asked, round->n, round->write, array_end(round), round->hints, store, n_threads, &plan);
+    hints.max_window = executor->max_window;
+    r = collective_plan_new(asked, round->n, round->write, array_end(round), &hints, store, executor->n_threads, &plan);
     if (r < 0)
         return r;
     collective_plan_free(keep->plan);
@@ -87,14 +90,15 @@ static int plan(struct round *round, const struct asked asked[], const struct st
 
 int round_run(struct round *round, const struct store *store, const struct executor *executor)
 {
-    const struct executor until_unwanted = { executor->each, executor->ctx, executor->n_threads, &round->unwanted };
+    struct executor until_unwanted = *executor;
     cleanup(freep) struct asked *asked = asked_of(round);
     uint64_t begin = now();
     int r = asked == NULL ? -ENOMEM : 0;
 
     round->stats.plan_reused = r == 0 && is_planned(round);
     if (r == 0 && !round->stats.plan_reused)
-        r = plan(round, asked, store, executor->n_threads);
+        r = plan(round, asked, store, executor);
     round->stats.ns_plan = now() - begin;
+    until_unwanted.may_end = &round->unwanted;
     return r < 0 ? r : collective_run(round->plan->plan, asked, store, &until_unwanted, &round->stats.last);
 }

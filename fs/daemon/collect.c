@@ -311,7 +311,7 @@ void collect_drop(struct ask *ask)
 
 /* -- life -- */
 
-int collect_new(struct fs *fs, uint32_t serving_threads, struct collect **ret_collect)
+int collect_new(struct fs *fs, uint32_t serving_threads, uint64_t max_window, struct collect **ret_collect)
 {
     struct collect *collect = calloc(1, sizeof *collect);
     long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -319,7 +319,9 @@ int collect_new(struct fs *fs, uint32_t serving_threads, struct collect **ret_co
     if (collect == NULL)
         return -ENOMEM;
     collect->fs = fs;
-    collect->executor = (struct executor){ .each = run_each, .ctx = fs, .n_threads = (uint32_t) MAX(n_cores, 1) };
+    collect->executor = (struct executor){
+        .each = run_each, .ctx = fs, .n_threads = (uint32_t) MAX(n_cores, 1), .max_window = max_window
+    };
     collect->max_here = MIN(serving_threads / 4, MAX_HERE);
     collect->last = &collect->first;
     pthread_mutex_init(&collect->lock, NULL);

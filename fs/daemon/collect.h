@@ -22,8 +22,9 @@ struct collect_ask {
     struct cred cred;
 };
 
-/* serving_threads: that answer the kernel. A thread that has the kernel's cache written back waits for another one. */
-int collect_new(struct fs *fs, uint32_t serving_threads, struct collect **ret_collect);
+/* serving_threads: that answer the kernel. A thread that has the kernel's cache written back waits for another one.
+ * max_window: of each thread at work; 0: as large as there are. */
+int collect_new(struct fs *fs, uint32_t serving_threads, uint64_t max_window, struct collect **ret_collect);
 
 /* What stalled disks have kept from being done is tried again; is given up, at the end. */
 void collect_retry(struct collect *collect);

@@ -355,6 +355,7 @@ static const struct key io_keys[] = {
     { "threads", CONFIG_TYPE_INT, .option = "threads" },
     { "timeout", CONFIG_TYPE_INT, .option = "timeout" },
     { "read_ahead", CONFIG_TYPE_STRING, .option = "read_ahead" },
+    { "window", CONFIG_TYPE_STRING, .option = "window" }, /* of groups */
     { .name = NULL },
 };
 

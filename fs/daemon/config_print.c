@@ -112,6 +112,7 @@ static void add_io(struct writer *top, const struct options *options)
     add_number(&io, "threads", options->threads);
     add_number(&io, "timeout", options->timeout);
     add_size(&io, "read_ahead", options->read_ahead);
+    add_size(&io, "window", options->window);
     top->failed |= io.failed;
 }
 

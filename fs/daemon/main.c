@@ -207,7 +207,7 @@ static int collectives_new(const struct options *options, struct mount *mount)
     if (r == 0)
         r = groups_new(&groups_ops, mount, &limits, &mount->groups);
     if (r == 0)
-        r = collect_new(mount->fs, serving, &mount->collect);
+        r = collect_new(mount->fs, serving, options->window, &mount->collect);
     if (r == 0)
         r = buffers_new(&mount->buffers);
     if (r == 0)

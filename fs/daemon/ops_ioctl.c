@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define DEFAULT_TIMEOUT 30000 /* ms */
+#define MIN_WINDOW      4096  /* bytes: less is work for nothing */
 
 _Static_assert(GROUP_TOKEN == sizeof((struct fallsfs_ioc_join *) NULL)->token, "tokens are of one size");
 _Static_assert(FALLSFS_MAX_RANKS <= UINT32_MAX / 4, "root has more");
@@ -349,7 +350,7 @@ static void do_info(struct call *call)
                                      .n_elements = layout->pattern->n_elements,
                                      .n_disks = the_mount->fs->volume->n_disks,
                                      .max_ranks = FALLSFS_MAX_RANKS,
-                                     .max_window = COLLECTIVE_MAX_WINDOW,
+                                     .max_window = the_mount->options->window,
                                      .max_groups = groups_usual_limits.groups };
 
     size_t len = strlen(layout->layout->text);
@@ -367,7 +368,7 @@ static void do_join(struct call *call)
     struct group_terms terms = { .nranks = join.nranks,
                                  .hints = { .domains = hints->domains,
                                             .sieve = hints->sieve,
-                                            .window = hints->window,
+                                            .window = hints->window > 0 ? MAX(hints->window, MIN_WINDOW) : 0,
                                             .workers = hints->workers },
                                  .timeout = hints->timeout_ms > 0 ? hints->timeout_ms : DEFAULT_TIMEOUT };
     int r = request_check_join(&join);

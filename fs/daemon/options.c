@@ -13,6 +13,8 @@
 #define MAX_SECONDS    86400
 #define MAX_THREADS    1024
 #define MAX_READ_AHEAD (1 << 30)
+#define MIN_WINDOW     (64 << 10)
+#define MAX_WINDOW     (4 << 20) /* as fallsfs_ioctl(4) has it */
 
 const char options_help[] =
     "usage: fallsfs [options] DISK... MOUNTPOINT\n"
@@ -39,6 +41,7 @@ const char options_help[] =
     "      direct_io       past the kernel's page cache: faster streams, nothing kept\n"
     "      nodirect_io     through it, which is the default\n"
     "      read_ahead=S    let the kernel read ahead so much, 4M by default\n"
+    "      window=S        memory that each thread at work for a group of processes uses, 4M, the default, at most\n"
     "      threads=N       threads that serve requests; 0, the default: by the number of disks\n"
     "      timeout=N       seconds a disk may take for an answer, 60 by default; 0: for ever\n"
     "      config=FILE     as -c\n"
@@ -65,7 +68,7 @@ int options_fail(struct options_error *error, const char *fmt, ...)
 
 void options_init(struct options *options)
 {
-    *options = (struct options){ .timeout = 60, .read_ahead = 4 << 20, .layout_gid = UINT32_MAX };
+    *options = (struct options){ .timeout = 60, .read_ahead = 4 << 20, .window = MAX_WINDOW, .layout_gid = UINT32_MAX };
 }
 
 void options_done(struct options *options)
@@ -130,12 +133,13 @@ static int set_number(uint32_t *ret, const char *value, uint32_t max, struct opt
     return 0;
 }
 
-static int set_size(uint32_t *ret, const char *value, uint32_t max, struct options_error *error)
+static int set_size(uint32_t *ret, const char *value, uint32_t min, uint32_t max, struct options_error *error)
 {
     uint64_t size;
 
-    if (layout_parse_size(value, &size) < 0 || size > max)
-        return options_fail(error, "not a size from 0 to %" PRIu32 "M, as in 512K or 4M", max >> 20);
+    if (layout_parse_size(value, &size) < 0 || size < min || size > max)
+        return options_fail(error, "not a size from %" PRIu32 "%s to %" PRIu32 "M, as in 512K or 4M", min >> 10,
+                            min > 0 ? "K" : "", max >> 20);
     *ret = (uint32_t) size;
     return 0;
 }
@@ -238,7 +242,9 @@ int options_set(struct options *options, const char *name, const char *value, st
     if (IS("max_read"))
         return set_number(&options->max_read, value, INT32_MAX, error);
     if (IS("read_ahead"))
-        return set_size(&options->read_ahead, value, MAX_READ_AHEAD, error);
+        return set_size(&options->read_ahead, value, 0, MAX_READ_AHEAD, error);
+    if (IS("window"))
+        return set_size(&options->window, value, MIN_WINDOW, MAX_WINDOW, error);
 #undef IS
     return -ENOENT;
 }
@@ -312,7 +318,7 @@ static int add_value(struct options *options, char *word, struct options_error *
 {
     static const char *const known[] = { "config",     "layout",   "layout_rule", "layout_allow",
                                          "layout_gid", "missing",  "wait_disks",  "timeout",
-                                         "threads",    "max_read", "read_ahead" };
+                                         "threads",    "max_read", "read_ahead",  "window" };
     char *value = strchr(word, '=');
     struct options_error wrong;
     int r;

@@ -31,6 +31,7 @@ struct options {
     uint32_t threads;      /* that serve the kernel; 0: chosen by the number of disks */
     uint32_t timeout;      /* seconds a disk may take for an answer; 0: for ever */
     uint32_t read_ahead;   /* bytes the kernel reads ahead */
+    uint32_t window;       /* bytes of memory that a thread at work for a group uses */
     uint32_t max_read;     /* bytes of one read request; 0: as many as the kernel likes */
     bool foreground, debug, single_thread;
     bool help, version;

@@ -45,6 +45,9 @@ says 2 'fallsfs: -o max_read=4G: not a number from 0 to 2147483647' -o max_read=
 for size in 2G -1 '' 4MB 99999999999999999999 x; do
     says 2 "fallsfs: -o read_ahead=$size: not a size from 0 to 1024M, as in 512K or 4M" -o "read_ahead=$size" "${words[@]}"
 done
+for size in 0 63K 4097K; do
+    says 2 "fallsfs: -o window=$size: not a size from 64K to 4M, as in 512K or 4M" -o "window=$size" "${words[@]}"
+done
 says 2 'fallsfs: -o missing=maybe: it is refuse or readonly' -o missing=maybe "${words[@]}"
 says 2 "fallsfs: -o layout=strip(1M): column 1: expected one, stripe, *" -o 'layout=strip(1M)' "${words[@]}"
 says 2 "fallsfs: -o layout=array(shape=8x8, dist=(block,block)): column 23: a divided dimension needs grid=*" \
@@ -100,7 +103,7 @@ refuses 1 'syntax error; see fallsfs.conf(5)' 'mount mount'
 refuses 2 'syntax error; *' $'# a comment\nwait_disks = ;'
 refuses 3 "unknown key 'wait_disk'; here are known: options, mount, disks, wait_disks, missing, read_only, layout, io" \
     $'mount = "/x";\n\nwait_disk = 3;'
-refuses 2 "unknown key 'thread'; here are known: direct, threads, timeout, read_ahead" $'io = {\nthread = 3; };'
+refuses 2 "unknown key 'thread'; here are known: direct, threads, timeout, read_ahead, window" $'io = {\nthread = 3; };'
 refuses 1 "unknown key 'rule'; here are known: default, allow, gid, rules" 'layout = { rule = "x"; };'
 refuses 1 "unknown key 'id'; here are known: path" 'disks = ( { path = "/x"; id = "d0"; } );'
 refuses 2 'duplicate setting name; *' $'wait_disks = 3;\nwait_disks = 4;'

@@ -14,7 +14,7 @@ static void check(const struct options *options)
     struct layout_error error;
 
     REQUIRE(options->wait_disks <= 86400 && options->timeout <= 86400 && options->threads <= 1024);
-    REQUIRE(options->read_ahead <= 1 << 30);
+    REQUIRE(options->read_ahead <= 1 << 30 && options->window >= 64 << 10 && options->window <= 4 << 20);
     REQUIRE(options->config == NULL);
     REQUIRE(options->mountpoint == NULL || options->mountpoint[0] == '/');
     for (uint32_t i = 0; i < options->n_disks; i++)
@@ -66,7 +66,7 @@ static void check_printed(const struct options *options)
     REQUIRE(again.direct_io == options->direct_io && again.missing_readonly == options->missing_readonly);
     REQUIRE(again.wait_disks == options->wait_disks && again.threads == options->threads);
     REQUIRE(again.timeout == options->timeout && again.read_ahead == options->read_ahead);
-    REQUIRE(again.max_read == options->max_read);
+    REQUIRE(again.max_read == options->max_read && again.window == options->window);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

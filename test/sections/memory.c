@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* However much is asked for, the daemon works with windows: 64 ranks want a large section each, all at once. The pid of
- * the daemon is in FALLSFS_DAEMON, how large in FALLSFS_MIB. */
+ * the daemon is in FALLSFS_DAEMON, how large in FALLSFS_MIB, in FALLSFS_WINDOW the size of a window if it was mounted
+ * with one. */
 #include "test/sections/ranks.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define N    64
@@ -29,6 +31,21 @@ static uint64_t anonymous_memory(void)
     fclose(file);
     EXPECT(kib > 0);
     return kib * 1024;
+}
+
+/* Windows are no larger than who mounted allows. */
+static void check_windows(struct fallsfs_group *group, uint64_t bytes)
+{
+    const char *window = getenv("FALLSFS_WINDOW");
+    struct fallsfs_ioc_info info = { 0 };
+    struct fallsfs_ioc_stats stats;
+    uint64_t staged;
+
+    if (window == NULL)
+        return;
+    EXPECT(ioctl(open_shared(O_RDONLY), FALLSFS_IOC_INFO, &info) == 0);
+    EXPECT(info.max_window == strtoull(window, NULL, 10));
+    EXPECT(fallsfs_stats(group, &stats, &staged) == 0 && stats.windows >= bytes / info.max_window);
 }
 
 static void large_sections(void)
@@ -64,6 +81,7 @@ static void large_sections(void)
     for (uint64_t k = 0; k < each; k += 4097)
         EXPECT(buf[k] == 0);
     EXPECT(most > 0 && most < before + MOST);
+    check_windows(group[0], each);
     fallsfs_free(buf);
 }
 

@@ -30,6 +30,10 @@ mib=1024
 ! grep -q __asan_init "$memory" || mib=16
 ok 'a window of memory, whatever is asked for' env FALLSFS_DAEMON="$daemon" FALLSFS_MIB=$mib timeout 500 "$memory" "$mnt"
 stop
+make_volume 3
+start -o window=64K
+ok 'a small one' env FALLSFS_DAEMON="$daemon" FALLSFS_MIB=16 FALLSFS_WINDOW=65536 timeout 500 "$memory" "$mnt"
+stop
 
 make_volume 3
 start
