@@ -32,6 +32,48 @@ int attrs_get(const char *path, const char *name, char **ret_text)
     return 0;
 }
 
+/* The lines from one subfile on; how many there are. */
+static int add_part(const char *path, FILE *out, uint64_t first, uint64_t *ret_n)
+{
+    cleanup(freep) char *part = NULL;
+    char name[64];
+    int r;
+
+    snprintf(name, sizeof name, "map.%" PRIu64, first);
+    r = attrs_get(path, name, &part);
+    if (r < 0)
+        return r;
+    fputs(part, out);
+    *ret_n = 0;
+    for (const char *at = part; (at = strchr(at, '\n')) != NULL; at++)
+        (*ret_n)++;
+    return 0;
+}
+
+int attrs_get_map(const char *path, char **ret_text)
+{
+    char *text = NULL;
+    uint64_t first = 0, n = 1;
+    int r = attrs_get(path, "map", ret_text);
+    size_t len;
+    FILE *out;
+
+    if (r != -E2BIG)
+        return r;
+    out = open_memstream(&text, &len);
+    if (out == NULL)
+        return -ENOMEM;
+    for (r = 0; r == 0 && n > 0; first += n)
+        r = add_part(path, out, first, &n);
+    if (fclose(out) != 0)
+        r = -ENOMEM;
+    if (r == 0)
+        *ret_text = text;
+    else
+        free(text);
+    return r;
+}
+
 int attrs_set(const char *path, const char *name, const char *text, char ret_why[static ATTRS_WHY])
 {
     cleanup(freep) char *why = NULL;

@@ -10,6 +10,9 @@
 /* 0, or -errno. name is behind user.falls. */
 int attrs_get(const char *path, const char *name, char **ret_text);
 
+/* user.falls.map, in parts where one value has no room for all subfiles. */
+int attrs_get_map(const char *path, char **ret_text);
+
 /* text NULL: removes it. Why not is what the daemon says, if it does. Never call it for what attrs_check has not
  * passed: other file systems keep such attributes without asking. */
 int attrs_set(const char *path, const char *name, const char *text, char ret_why[static ATTRS_WHY]);

@@ -57,27 +57,16 @@ static bool is_kind(const char *word)
     return is;
 }
 
-/* Of so many subfiles that there is no list of them. What is a hole nobody tells then. */
-static bool lies_on_disk(const struct laid *laid, uint64_t disk)
-{
-    const struct pattern *pattern = laid->layout->pattern;
-    bool lies = laid->header_disk == disk && nest_rank(pattern_element(pattern, ELEMENT_HEADER), laid->size) > 0;
-
-    for (uint32_t i = 0; !lies && i < pattern->n_elements; i++)
-        lies = laid->disk[i] == disk && nest_rank(pattern_element(pattern, i), laid->size) > 0;
-    return lies;
-}
-
 /* Bytes that are there: the mount lists subfiles, a line each. */
-static int is_on_disk(const struct laid *laid, const char *path, uint64_t disk, bool *ret_is)
+static int is_on_disk(const char *path, uint64_t disk, bool *ret_is)
 {
     cleanup(freep) char *map = NULL;
     char name[48];
-    int r = attrs_get(path, "map", &map);
+    int r = attrs_get_map(path, &map);
 
     snprintf(name, sizeof name, " state=present disk=d%" PRIu64 " ", disk);
-    *ret_is = r == -E2BIG ? lies_on_disk(laid, disk) : r == 0 && strstr(map, name) != NULL;
-    return r == -E2BIG ? 0 : r;
+    *ret_is = r == 0 && strstr(map, name) != NULL;
+    return r;
 }
 
 /* The layout that files in the directory of this one would get now. */
@@ -170,7 +159,7 @@ static void look_at(struct request *request, const char *path)
     if (holds && request->layout != NULL)
         holds = is_kind(request->layout) ? has_kind(laid.layout, request->layout) : laid_is(&laid, request->layout);
     if (holds && request->disk_name != NULL)
-        r = is_on_disk(&laid, path, request->disk, &holds);
+        r = is_on_disk(path, request->disk, &holds);
     if (r < 0)
         paths_fail(&request->paths, path, "where its bytes are cannot be told: %s", strerror(-r));
     else if (holds)

@@ -305,7 +305,7 @@ static bool tell_as_mount(struct request *request, const char *name)
     cleanup(table_done) struct table table = { 0 };
     char *rest, *line, *field[5], text[SIZE_TEXT];
 
-    if (attrs_get(name, "map", &map) < 0 || attrs_get(name, "layout", &layout) < 0)
+    if (attrs_get_map(name, &map) < 0 || attrs_get(name, "layout", &layout) < 0)
         return false;
     table_init(&table, "rllrl");
     if (request->as_json) {

@@ -147,7 +147,7 @@ int volume_disks_count(const struct volume_disks *disks, const char *path, const
 {
     const double density = st->st_size > 0 ? MIN((double) st->st_blocks * 512 / (double) st->st_size, 1.0) : 1;
     cleanup(freep) char *map = NULL;
-    int r = attrs_get(path, "map", &map);
+    int r = attrs_get_map(path, &map);
 
     for (const char *at = r == 0 ? map : NULL; at != NULL; at = strchr(at, '\n')) {
         uint64_t length;

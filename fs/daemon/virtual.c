@@ -28,6 +28,7 @@ static const struct virtual_attr table[] = {
     { "array", ON_FILE | ON_DIRECTORY, array_get, array_set, array_remove, array_is_listed },
     { "view.", ON_FILE, .get = view_get, .set = view_set, .remove = view_remove },
     { "map", ON_FILE, .get = map_get },
+    { "map.", ON_FILE, .get = map_get_from },
     { "at.", ON_FILE, .get = at_get },
     { "migrate", ON_FILE | ON_DIRECTORY, .get = migrate_get, .set = migrate_set },
     { "leave.", ON_FILE, .get = leave_get },

@@ -84,6 +84,7 @@ int view_get(const struct virtual_call *call, FILE *out);
 int view_set(const struct virtual_call *call, const char *value, size_t len);
 int view_remove(const struct virtual_call *call);
 int map_get(const struct virtual_call *call, FILE *out);
+int map_get_from(const struct virtual_call *call, FILE *out);
 int at_get(const struct virtual_call *call, FILE *out);
 int migrate_get(const struct virtual_call *call, FILE *out);
 int migrate_set(const struct virtual_call *call, const char *value, size_t len);

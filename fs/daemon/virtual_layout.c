@@ -6,6 +6,7 @@
 #include "fs/daemon/virtual.h"
 #include "layout/map.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* What a file's layout is at one moment. */
@@ -140,6 +141,8 @@ int layout_remove(const struct virtual_call *call)
 
 /* -- where bytes lie -- */
 
+#define MAX_PART 60000 /* bytes: a line more, with a path, must fit a value */
+
 static uint32_t disk_of(const struct look *look, uint32_t slot)
 {
     return file_layout_disk(look->layout, look->fs->volume->home, look->record.rotate, slot);
@@ -162,12 +165,15 @@ static void print_object(FILE *out, const struct look *look, uint32_t slot)
     fprintf(out, "disk=d%" PRIu32 " object=%s/" STAMP_DIR "/%s", disk, look->fs->volume->disk[disk].path, object);
 }
 
-int map_get(const struct virtual_call *call, FILE *out)
+/* From one subfile on, until out has so many bytes. */
+static int print_map(const struct virtual_call *call, FILE *out, uint64_t first, long max)
 {
     cleanup(look_done) struct look look = { 0 };
     int r = look_init(&look, call);
 
-    for (uint32_t slot = 0; r == 0 && slot < file_layout_slots(look.layout); slot++) {
+    for (uint64_t at = first; r == 0 && at < file_layout_slots(look.layout) && ftell(out) < max; at++) {
+        uint32_t slot = (uint32_t) at;
+
         print_element(out, &look, slot);
         fprintf(out, " length=%" PRIu64 " state=%s ", file_layout_len(look.layout, slot, look.record.size),
                 bits_has(&look.record.bits, slot) ? "present" : "hole");
@@ -175,6 +181,20 @@ int map_get(const struct virtual_call *call, FILE *out)
         fputc('\n', out);
     }
     return r;
+}
+
+int map_get(const struct virtual_call *call, FILE *out)
+{
+    return print_map(call, out, 0, LONG_MAX);
+}
+
+int map_get_from(const struct virtual_call *call, FILE *out)
+{
+    uint64_t first;
+
+    if (layout_parse_size(call->rest, &first) < 0)
+        return -ENODATA;
+    return print_map(call, out, first, MAX_PART);
 }
 
 int at_get(const struct virtual_call *call, FILE *out)

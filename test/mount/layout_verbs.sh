@@ -148,6 +148,12 @@ expect 2 '' '*takes a kind, or a layout*' find --layout stripes .
 "$fallsctl" create -L 'stripe(1,4096) on d0,d2' "$work/mnt/fine"
 printf 'many subfiles' >fine
 same 'of more subfiles than are listed' "$("$fallsctl" find --disk d2 fine; "$fallsctl" find --disk d1 fine)" fine
+same 'nor by one attribute' "$(getfattr -n user.falls.map fine 2>&1)" 'fine: user.falls.map: Argument list too long'
+same 'from one of them on' "$(getfattr --only-values -n user.falls.map.4095 fine | cut -d' ' -f1,2)" 'element=4095 length=0'
+same 'behind the last' "$(getfattr --only-values -n user.falls.map.4096 fine)" ''
+same 'all, for who may not look at the disks' \
+    "$(as 1000 "$fallsctl" map --json "$work/mnt/fine" | jq -c '.files[0].subfiles | [length, ([.[].element] | unique | length)]')" \
+    '[4096,4096]'
 rm fine
 expect 3 '*' './nowhere: No such file or directory' find . ./nowhere
 
