@@ -15,6 +15,7 @@
 
 static struct fuse_lowlevel_ops others;
 
+/* A node's number as well, for operations of ops_views.c that are the same for all of them: no attributes, no names. */
 static bool is_text(fuse_ino_t ino)
 {
     return (ino & TEXT_BIT) == TEXT_BIT;
@@ -144,35 +145,6 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
         others.getxattr(req, ino, name, size);
 }
 
-static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
-{
-    if (!is_text(ino)) {
-        others.listxattr(req, ino, size);
-        return;
-    }
-    serve(req);
-    if (size == 0)
-        reply_xattr_size(req, 0);
-    else
-        reply_bytes(req, NULL, 0);
-}
-
-static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags)
-{
-    if (is_text(ino))
-        refuse(req, -EOPNOTSUPP);
-    else
-        others.setxattr(req, ino, name, value, size, flags);
-}
-
-static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
-{
-    if (is_text(ino))
-        refuse(req, -EOPNOTSUPP);
-    else
-        others.removexattr(req, ino, name);
-}
-
 /* Past the kernel's cache: it is another text each time. */
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
@@ -276,9 +248,6 @@ void ops_add_texts(struct fuse_lowlevel_ops *ops)
     ops->getattr = op_getattr;
     ops->setattr = op_setattr;
     ops->getxattr = op_getxattr;
-    ops->listxattr = op_listxattr;
-    ops->setxattr = op_setxattr;
-    ops->removexattr = op_removexattr;
     ops->open = op_open;
     ops->read = op_read;
     ops->flush = op_flush;
