@@ -29,6 +29,7 @@ struct cred {
 
 enum disk_sync {
     SYNC_START, /* begin to write file data, wait for nothing */
+    SYNC_WAIT,  /* wait for what is being written; an error is told to this descriptor */
     SYNC_DATA,  /* data and what is needed to find it */
     SYNC_ALL,   /* everything about a file, or a directory's entries */
     SYNC_DISK,  /* everything on the file system that fd lies on */

@@ -134,6 +134,8 @@ static int local_sync(void *ctx, int fd, enum disk_sync how)
     switch (how) {
     case SYNC_START:
         return CHECKED(sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE));
+    case SYNC_WAIT:
+        return CHECKED(sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_AFTER));
     case SYNC_DATA:
         return CHECKED(fdatasync(fd));
     case SYNC_ALL:

@@ -24,7 +24,7 @@ struct subfile {
     bool opening;   /* meta; somebody waits for its disk; opened tells when that is over */
     bool kept;      /* io; of a migration: it has its bytes already, and gets those that are written */
     uint64_t len;   /* meta; or SUBFILE_LEN_UNKNOWN */
-    /* meta; bytes written since its disk was last told to begin writing them, which somebody is about to do */
+    /* meta; bytes written since its disk was last told to begin writing them, which somebody does just now */
     uint64_t unwritten;
     bool writing;
     uint8_t **chunk; /* meta; of the subfile in memory (subfile_map.h) */

@@ -272,6 +272,8 @@ static int sync_all(struct fs *fs, struct file *file, bool data_only)
         return r;
     r = file_sync_subfiles(fs, file);
     if (r == 0)
+        r = atomic_exchange(&file->inode->write_error, 0);
+    if (r == 0)
         r = sync_record(fs, file, &before, data_only);
     pthread_rwlock_unlock(&file->io);
     return r < 0 ? r : sync_name(fs, file);

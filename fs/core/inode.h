@@ -30,6 +30,7 @@ struct inode {
     atomic_bool read_since_change; /* reading need not move atime again */
     atomic_bool atime_is_old;      /* set by hand: the next one to read shall be noticed */
     atomic_bool copy_is_due;       /* the copier has been told */
+    atomic_int write_error;        /* of bytes written behind, which the next fsync tells; 0: none */
     atomic_uint n_read_write;      /* handles through which it may be mapped to be written */
     _Atomic uint32_t forgotten;    /* when the kernel was last told to forget bytes; fs/daemon/refills.h */
     atomic_bool has_no_privileges; /* known to have no set-user-ID, set-group-ID, capabilities to clear */

@@ -306,6 +306,7 @@ static void begin_to_write(struct fs *fs, struct file *file, const struct share 
         (void) disk_call(disk, sync, fd, SYNC_START); /* an error comes up again when it is synced */
     pthread_mutex_lock(&file->meta);
     file->sub[share->slot].writing = false;
+    file->sub[share->slot].unwritten = 0;
     pthread_mutex_unlock(&file->meta);
 }
 

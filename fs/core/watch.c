@@ -100,6 +100,25 @@ void watch_free(struct watch *watch)
     free(watch);
 }
 
+bool watch_begin_measure(struct watch *watch)
+{
+    return watch != NULL && !atomic_exchange(&watch->measured, true);
+}
+
+void watch_end_measure(struct watch *watch, uint64_t bytes, uint64_t us)
+{
+    if (bytes > 0)
+        atomic_store(&watch->speed, bytes * 1000000 / MAX(us, 1));
+    atomic_store(&watch->measured, false);
+}
+
+uint64_t watch_backlog(struct watch *watch, uint64_t least)
+{
+    uint64_t speed = watch != NULL ? atomic_load_explicit(&watch->speed, memory_order_relaxed) : 0;
+
+    return MIN(MAX(speed / 4, least), 8 * least);
+}
+
 void watch_note_space(struct watch *watch, const struct statvfs *space)
 {
     if (watch == NULL)

@@ -27,6 +27,9 @@ struct watch {
     atomic_uint_least32_t n_crowded;          /* who found no seat and went on */
     uint64_t patience;                        /* ms that anybody waits; 0: for ever */
 
+    atomic_uint_least64_t speed; /* bytes a second that it wrote when last measured; 0: never was */
+    atomic_bool measured;        /* somebody waits for it to know */
+
     pthread_mutex_t space_lock;
     bool space_known;     /* space_lock */
     struct statvfs space; /* space_lock; what the disk last said of its room */
@@ -50,6 +53,15 @@ int watch_refuses(struct watch *watch);
 
 /* How long, in ms, the oldest call has been waiting; 0: none does. */
 uint64_t watch_oldest(struct watch *watch);
+
+/* How fast the disk takes what it is given. One thread at a time may find out, if true until it says how many bytes
+ * took how many microseconds; 0 bytes: it did not find out. */
+bool watch_begin_measure(struct watch *watch);
+void watch_end_measure(struct watch *watch, uint64_t bytes, uint64_t us);
+
+/* How many bytes may pile up for the disk before it is asked to write them: what it takes in a quarter of a second, but
+ * no less than least and no more than eight times that. A disk that is not known may be slow. */
+uint64_t watch_backlog(struct watch *watch, uint64_t least);
 
 /* What the disk said of its room, for when it says nothing. */
 void watch_note_space(struct watch *watch, const struct statvfs *space);

@@ -372,9 +372,9 @@ static unsigned last_change(const struct history *history, struct side *side, in
 static void sync_something(struct history *history, struct stage *stage, struct rng *rng)
 {
     int fd = stage->side.fds[rng_below(rng, STEP_SLOTS)];
-    enum disk_sync how = (enum disk_sync) rng_below(rng, 4);
+    enum disk_sync how = (enum disk_sync) rng_below(rng, 5);
 
-    if (fd < 0 || how == SYNC_START || sim_ops.sync(stage->side.ctx, fd, how) < 0)
+    if (fd < 0 || how == SYNC_START || how == SYNC_WAIT || sim_ops.sync(stage->side.ctx, fd, how) < 0)
         return;
     history->floor =
         MAX(history->floor, how == SYNC_DISK ? history->n - 1 : last_change(history, &stage->side, fd, how));

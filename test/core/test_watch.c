@@ -83,3 +83,32 @@ Test(watch, a_disk_that_does_not_answer)
     cr_expect_eq(watch_enter(watch), seat, "and may be asked again");
     watch_free(watch);
 }
+
+Test(watch, what_may_pile_up_for_a_disk)
+{
+    static const struct {
+        uint64_t bytes, us, backlog;
+    } cases[] = {
+        { 8 << 20, 400000, 8 << 20 },       /* 20 MB/s */
+        { 8 << 20, 131072, 16000000 },      /* 64 MB/s */
+        { 8 << 20, 10, UINT64_C(8) << 23 }, /* memory */
+        { 1, 0, 8 << 20 },
+        { 0, 5, 8 << 20 }, /* not found out */
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct watch *watch;
+
+        cr_assert_eq(watch_new(PATIENCE, &watch), 0);
+        cr_expect_eq(watch_backlog(watch, 8 << 20), 8 << 20, "what is not known may be slow");
+        cr_assert(watch_begin_measure(watch));
+        cr_expect_not(watch_begin_measure(watch), "one at a time");
+        watch_end_measure(watch, cases[i].bytes, cases[i].us);
+        cr_expect_eq(watch_backlog(watch, 8 << 20), cases[i].backlog, "case %zu: %" PRIu64, i,
+                     watch_backlog(watch, 8 << 20));
+        cr_assert(watch_begin_measure(watch), "again");
+        watch_free(watch);
+    }
+    cr_expect_eq(watch_backlog(NULL, 64), 64);
+    cr_expect_not(watch_begin_measure(NULL));
+}

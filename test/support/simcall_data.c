@@ -258,7 +258,7 @@ int simcall_sync_failed(struct sim_disk *disk, int number, enum disk_sync how, i
 
     if (r < 0)
         return r;
-    if (how != SYNC_START)
+    if (how != SYNC_START && how != SYNC_WAIT)
         simcrash_sync_failed(disk, fd->ino, how);
     return -error;
 }

@@ -85,7 +85,7 @@ static bool covers(const struct sim_pending *pending, uint32_t ino, enum disk_sy
 
 void simcrash_sync(struct sim_disk *disk, uint32_t ino, enum disk_sync how)
 {
-    if (how == SYNC_START)
+    if (how == SYNC_START || how == SYNC_WAIT)
         return;
     for (size_t i = 0; i < disk->n_pending; i++) {
         struct sim_pending *pending = &disk->pending[i];

@@ -124,7 +124,7 @@ static void random_flags(struct rng *rng, const struct step_limits *limits, stru
         step->flags = CHOSEN(rng, ((int[]){ SEEK_SET, SEEK_DATA, SEEK_HOLE }));
         break;
     case SIM_SYNC:
-        step->flags = CHOSEN(rng, ((int[]){ SYNC_START, SYNC_DATA, SYNC_ALL }));
+        step->flags = CHOSEN(rng, ((int[]){ SYNC_START, SYNC_WAIT, SYNC_DATA, SYNC_ALL }));
         break;
     case SIM_RENAME:
         step->flags = CHOSEN(rng, ((int[]){ 0, 0, 0, RENAME_NOREPLACE, RENAME_EXCHANGE, 3 }));
