@@ -48,6 +48,9 @@ struct disk_ops {
     void (*unmap)(void *ctx, void *addr, size_t len);
     /* Begins to read, waits for nothing; NULL where that cannot be. */
     int (*prefetch)(void *ctx, int fd, uint64_t off, uint64_t len);
+    /* Bytes of a file into a pipe, none of which is copied: fewer at the end of the file, or than the pipe has room
+     * for. NULL where that cannot be. */
+    ssize_t (*to_pipe)(void *ctx, int fd, uint64_t off, int pipe, size_t len);
     int64_t (*seek)(void *ctx, int fd, uint64_t off, int whence);
     int (*sync)(void *ctx, int fd, enum disk_sync how);
     int (*lock)(void *ctx, int fd); /* exclusively, across NFS too; -EAGAIN when somebody else has it */

@@ -122,6 +122,14 @@ static int local_prefetch(void *ctx, int fd, uint64_t off, uint64_t len)
     return -posix_fadvise(fd, (off_t) off, (off_t) len, POSIX_FADV_WILLNEED);
 }
 
+static ssize_t local_to_pipe(void *ctx, int fd, uint64_t off, int pipe, size_t len)
+{
+    loff_t at = (loff_t) off;
+
+    (void) ctx;
+    return CHECKED(splice(fd, &at, pipe, NULL, len, SPLICE_F_NONBLOCK)); /* not to wait for who empties the pipe */
+}
+
 static int64_t local_seek(void *ctx, int fd, uint64_t off, int whence)
 {
     (void) ctx;
@@ -385,6 +393,7 @@ const struct disk_ops disk_local_ops = {
     .map = local_map,
     .unmap = local_unmap,
     .prefetch = local_prefetch,
+    .to_pipe = local_to_pipe,
     .seek = local_seek,
     .sync = local_sync,
     .lock = local_lock,

@@ -87,6 +87,11 @@ struct file_layout *file_look(struct fs *fs, struct file *file, struct record *r
 /* Bytes read, fewer only at the end of the file; or an error, if it is with any of them. */
 ssize_t file_read(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off);
 
+/* The same, where no byte has to find its place, into a pipe, which has nothing in it: that is then what is in it, and
+ * it may be something that is of no use otherwise. */
+ssize_t file_read_piped(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off, int pipe,
+                        size_t *ret_piped);
+
 /* Bytes written, fewer when a disk was full or failed behind them, or the error. */
 ssize_t file_write(struct fs *fs, struct file *file, const void *buf, size_t len, uint64_t off);
 

@@ -160,19 +160,51 @@ static int read_plan(struct fs *fs, struct file *file, struct plan *plan)
     return r < 0 ? r : file_finish_read(file, plan);
 }
 
+/* How much came into the pipe, of bytes that are one run of one subfile. What goes wrong will go wrong again when they
+ * are read. */
+static size_t pipe_plan(struct fs *fs, struct file *file, const struct plan *plan, int pipe)
+{
+    const struct share *share = &plan->share[0];
+    const struct disk *disk;
+    size_t piped = 0;
+    ssize_t n = 1;
+    int fd;
+
+    if (plan->n_shares > 1 || share->n_iov > 1 || subfile_disk(fs, file, share->slot, &disk) < 0 ||
+        disk->ops->to_pipe == NULL || subfile_open(fs, file, share->slot, SUBFILE_READ, &fd) < 0 || fd < 0)
+        return 0;
+    while (n > 0 && piped < share->len) {
+        n = disk_call(disk, to_pipe, fd, share->sub_off + piped, pipe, share->len - piped);
+        if (n > 0)
+            piped += (size_t) n;
+    }
+    return piped;
+}
+
 ssize_t file_read(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off)
+{
+    size_t piped;
+
+    return file_read_piped(fs, file, buf, len, off, -1, &piped);
+}
+
+ssize_t file_read_piped(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off, int pipe,
+                        size_t *ret_piped)
 {
     cleanup(plan_done) struct plan plan = { 0 };
     uint64_t size;
     int r = 0;
 
+    *ret_piped = 0;
     fs_begin_io(fs);
     pthread_rwlock_rdlock(&file->io);
     size = file_size(file);
     len = off >= size ? 0 : MIN(len, size - off);
     if (len > 0)
         r = plan_init(&plan, file->layout, off, len, buf);
-    if (len > 0 && r == 0)
+    if (len > 0 && r == 0 && pipe >= 0)
+        *ret_piped = pipe_plan(fs, file, &plan, pipe);
+    if (r == 0 && *ret_piped < len)
         r = read_plan(fs, file, &plan);
     pthread_rwlock_unlock(&file->io);
     fs_end_io(fs);

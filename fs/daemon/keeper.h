@@ -31,6 +31,7 @@ struct request {
     void *data; /* to be written; parked requests have a copy of their own */
     uint64_t deadline;
     bool again; /* on a worker's thread, not on one that serves the kernel */
+    bool piped; /* what was read is in this thread's pipe */
     struct request *next;
 };
 

@@ -10,6 +10,7 @@
 #include "fs/daemon/mount.h"
 #include "fs/daemon/mountpoint.h"
 #include "fs/daemon/options.h"
+#include "fs/daemon/pipes.h"
 #include "fs/daemon/reasons.h"
 #include "fs/daemon/sections.h"
 #include "fs/daemon/tours.h"
@@ -69,12 +70,13 @@ static void op_init(void *data, struct fuse_conn_info *conn)
     const struct mount *mount = data;
     const unsigned want = FUSE_CAP_ASYNC_READ | FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_DONT_MASK |
                           FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_POSIX_ACL | FUSE_CAP_ASYNC_DIO | FUSE_CAP_READDIRPLUS |
-                          FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_EXPLICIT_INVAL_DATA;
-    /* Copies through pipes were never faster; a cache that writes late would own sizes and times; O_TRUNC as a change
-     * of attributes lets the kernel clear set-user-ID bits with it. We say ourselves what is to be forgotten: a kernel
-     * that drops a file's pages whenever its mtime moved may read them again before a write that is on its way. */
-    const unsigned do_not_want = FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
-                                 FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_AUTO_INVAL_DATA;
+                          FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_SPLICE_WRITE;
+    /* What is written was never faster through pipes; a cache that writes late would own sizes and times; O_TRUNC as a
+     * change of attributes lets the kernel clear set-user-ID bits with it. We say ourselves what is to be forgotten: a
+     * kernel that drops a file's pages whenever its mtime moved may read them again before a write that is on its way.
+     */
+    const unsigned do_not_want = FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_WRITEBACK_CACHE |
+                                 FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_AUTO_INVAL_DATA;
 
     conn->max_read = mount->max_read;
     conn->want = (conn->want | want) & conn->capable & ~do_not_want;
@@ -105,6 +107,14 @@ static void print_value(FILE *out, const char *value)
         fprintf(out, *value == ',' || *value == '\\' ? "\\%c" : "%c", *value);
 }
 
+/* Bytes of one read, 0: as many as the kernel likes. What is read ahead is asked for in many reads at once, so they can
+ * be such as fit into a pipe. Who reads directly waits for one after the other, and had better have all disks of a
+ * stripe at work with each. */
+static uint32_t max_read_of(const struct options *options)
+{
+    return options->max_read > 0 || options->direct_io ? options->max_read : MAX_PIPED;
+}
+
 /* The words libfuse reads: who we are, what the kernel shall check, what the user said. */
 static int fuse_words(const struct options *options, struct fuse_args *args)
 {
@@ -120,8 +130,8 @@ static int fuse_words(const struct options *options, struct fuse_args *args)
         fputs(",allow_other", out);
     if (options->read_only)
         fputs(",ro", out);
-    if (options->max_read > 0)
-        fprintf(out, ",max_read=%" PRIu32, options->max_read);
+    if (max_read_of(options) > 0)
+        fprintf(out, ",max_read=%" PRIu32, max_read_of(options));
     if (options->fuse != NULL)
         fprintf(out, ",%s", options->fuse);
     if (fclose(out) != 0 || fuse_opt_add_arg(args, "fallsfs") < 0 || fuse_opt_add_arg(args, "-o") < 0 ||
@@ -279,7 +289,7 @@ static int mount_fs(const struct options *options, struct fs *fs)
                            .timeout = FOR_EVER,
                            .direct_io = options->direct_io,
                            .max_waiting = serving_threads(options) / 4,
-                           .max_read = options->max_read,
+                           .max_read = max_read_of(options),
                            .layout_allow = options->layout_allow,
                            .layout_gid = options->layout_gid };
     struct fuse_args args = FUSE_ARGS_INIT(0, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Operations on open files. */
 #include "fs/daemon/mount.h"
+#include "fs/daemon/pipes.h"
 #include "fs/daemon/refills.h"
 #include "fs/daemon/view_data.h"
 #include "fs/daemon/view_nodes.h"
@@ -60,6 +61,19 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
         reply_opened(req, held_ino.inode, fi);
 }
 
+static ssize_t read_file(struct request *request, void *buffer)
+{
+    bool is_long = request->size >= MIN_PIPED && request->size <= MAX_PIPED;
+    struct pipe *pipe = is_long && !request->again ? pipe_empty() : NULL;
+    ssize_t n;
+
+    if (pipe == NULL)
+        return file_read(request->fs, request->handle->file, buffer, request->size, request->off);
+    n = file_read_piped(request->fs, request->handle->file, buffer, request->size, request->off, pipe->to, &pipe->held);
+    request->piped = n > 0 && pipe->held == (size_t) n;
+    return n;
+}
+
 static ssize_t act_read(struct request *request)
 {
     void *buffer = request_buffer();
@@ -69,7 +83,18 @@ static ssize_t act_read(struct request *request)
     if (request->handle->file_view != NULL)
         return view_data_read(request, buffer);
     refills_read(request->handle->inode, request->off, request->size);
-    return file_read(request->fs, request->handle->file, buffer, request->size, request->off);
+    return read_file(request, buffer);
+}
+
+/* What cannot be sent stays in the pipe, which is not used again then. */
+static void send_piped(fuse_req_t req, struct pipe *pipe)
+{
+    struct fuse_bufvec bytes = FUSE_BUFVEC_INIT(pipe->held);
+
+    bytes.buf[0].flags = FUSE_BUF_IS_FD | FUSE_BUF_FD_RETRY;
+    bytes.buf[0].fd = pipe->from;
+    if (fuse_reply_data(req, &bytes, 0) == 0)
+        pipe->held = 0;
 }
 
 static void answer_read(struct request *request, ssize_t result)
@@ -79,7 +104,10 @@ static void answer_read(struct request *request, ssize_t result)
         return;
     }
     tree_note_read(request->fs, request->handle->inode); /* after the reply the handle may go */
-    fuse_reply_buf(request->req, request_buffer(), (size_t) result);
+    if (request->piped)
+        send_piped(request->req, pipe_filled());
+    else
+        fuse_reply_buf(request->req, request_buffer(), (size_t) result);
 }
 
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)

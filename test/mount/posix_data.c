@@ -538,6 +538,45 @@ static void changes_are_noticed(void)
     close(fd);
 }
 
+/* Replies that nobody waits for any more leave nothing behind that a later one would bring. */
+#define LONG_FILE (32 * MIB)
+#define N_KILLED  60
+
+static void read_for_ever(void)
+{
+    int fd = open("a", O_RDONLY | O_DIRECT);
+    uint8_t *buf = aligned(4 * MIB, 0);
+
+    for (off_t at = 0;; at = (at + 4 * MIB) % LONG_FILE)
+        (void) !pread(fd, buf, 4 * MIB, at);
+}
+
+static void killed_readers_leave_nothing(void)
+{
+    uint8_t *buf = aligned(MIB, 0);
+    int fd = open("a", O_RDWR | O_CREAT | O_DIRECT, 0644);
+    unsigned seed = 1;
+
+    for (int i = 0; i < LONG_FILE / MIB; i++) {
+        memset(buf, i + 1, MIB);
+        EXPECT(pwrite(fd, buf, MIB, (off_t) i * MIB) == MIB);
+    }
+    for (int i = 0; i < N_KILLED; i++) {
+        int block = i * 7 % (LONG_FILE / MIB);
+        pid_t pid = fork();
+
+        if (pid == 0)
+            read_for_ever();
+        usleep(500 + (useconds_t) rand_r(&seed) % 4000);
+        kill(pid, SIGKILL);
+        EXPECT(pread(fd, buf, MIB, (off_t) block * MIB) == MIB);
+        EXPECT(all(buf, MIB, block + 1));
+        EXPECT(waitpid(pid, NULL, 0) == pid);
+    }
+    close(fd);
+    free(buf);
+}
+
 const struct check checks_of_data[] = {
     { "processes_append", processes_append },
     { "append_goes_to_the_end", append_goes_to_the_end },
@@ -561,5 +600,6 @@ const struct check checks_of_data[] = {
     { "waiting_for_a_lock_can_be_interrupted", waiting_for_a_lock_can_be_interrupted },
     { "duplicates_of_descriptors", duplicates_of_descriptors },
     { "changes_are_noticed", changes_are_noticed },
+    { "killed_readers_leave_nothing", killed_readers_leave_nothing },
     { NULL, NULL },
 };
