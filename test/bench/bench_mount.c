@@ -85,7 +85,7 @@ static const struct row rows[] = {
     { "names",  "stat",       NAMED,   1, NAMES, act_stat, { "names", .n = 3000 } },
     { "names",  "list",       NAMED,   1, NAMES, act_list, { "names", .n = 3000 } },
     { "small",  "small",      NAMED,   1, FRESH, act_small, { "small", .n = 1000 } },
-    /* Last of those on ext4: for 5 s it looks at the inodes of deleted files whenever it makes new ones. */
+    /* Last of those on ext4: for minutes it looks at the inodes of deleted files whenever it makes new ones. */
     { "unlink", "unlink",     NAMED,   1, FULL,  act_unlink, { "names", .n = 3000 } },
 
     { "many",   "memory",     "", 1, FRESH, NULL, { .n = 100000 } },

@@ -59,11 +59,13 @@ run() {
     "$bench" run "$group" "$size" "$samples" "$@" -- "${words[@]}" || failed="$failed $group"
 }
 
-# -- on the file system of the tree --
+# -- beside the peers --
 
+# bench_io DIR GROUP...: everybody's disks are directories below DIR.
 bench_io() {
-    local d=$base/disks mark=${#undo[@]} group targets=()
-    mkdir -p "$base/plain" "$d"/{pass,passnc,passd,merger{0,1,2,3}}
+    local d=$1 mark=${#undo[@]} group targets=()
+    shift
+    mkdir -p "$d"/{plain,pass,passnc,passd,merger{0,1,2,3}}
     serve pass "$base/pass" "$peer/passthrough_hp" --foreground "$d/pass" "$base/pass"
     serve passnc "$base/passnc" "$peer/passthrough_hp" --foreground --nocache "$d/passnc" "$base/passnc"
     serve passd "$base/passd" "$peer/passthrough_hp_direct" --foreground --nocache --nosplice "$d/passd" "$base/passd"
@@ -73,7 +75,7 @@ bench_io() {
     volume falls 'stripe(1M)' '' "$d"/falls{0,1,2,3}
     volume fallsd 'stripe(1M)' ,direct_io "$d"/fallsd{0,1,2,3}
     mkdir "$base/falls/direct"
-    targets=("plain,$base/plain,0,"
+    targets=("plain,$d/plain,0,"
         "$(target pass "$d/pass")" "$(target passnc "$d/passnc")" "$(target passd "$d/passd")"
         "$(target merger "$d"/merger{0,1,2,3})"
         "$(target falls "$d"/falls{0,1,2,3})" "$(target fallsd "$d"/fallsd{0,1,2,3})"
@@ -143,10 +145,12 @@ touch "$samples"
 begin
 ulimit -n "$(ulimit -Hn)" # the pass-through keeps every file open that the kernel knows
 
-io_groups=(seq direct shared cold random names small unlink)
-if wants "${io_groups[@]}"; then
-    passthrough "$peer"
-    bench_io "${io_groups[@]}"
+byte_groups=(seq direct shared cold random) name_groups=(names small unlink)
+! wants "${byte_groups[@]}" "${name_groups[@]}" || passthrough "$peer"
+! wants "${byte_groups[@]}" || bench_io "$base/disks" "${byte_groups[@]}"
+if wants "${name_groups[@]}"; then
+    disk "$(image names 6G)" "$base/fresh" # for minutes, ext4 looks at the inodes of deleted files when it makes new ones
+    bench_io "$base/fresh" "${name_groups[@]}"
 fi
 ! wants many || bench_many
 ! wants disks || bench_disks

@@ -72,7 +72,6 @@ end_leftovers() {
     done < <(findmnt -r -n -o TARGET,SOURCE,MAJ:MIN | awk -v base="$base/" 'index($1, base) == 1' | tac)
     if [ -e "$base" ] || [ -e "$images" ]; then
         rm -rf --one-file-system "$base" "$images"
-        sleep 6 # ext4 looks at the inodes of deleted files for 5 s whenever it makes new ones
     fi
 }
 
