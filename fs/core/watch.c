@@ -116,7 +116,7 @@ uint64_t watch_backlog(struct watch *watch, uint64_t least)
 {
     uint64_t speed = watch != NULL ? atomic_load_explicit(&watch->speed, memory_order_relaxed) : 0;
 
-    return MIN(MAX(speed / 4, least), 8 * least);
+    return MIN(MAX(speed / 4, least), 16 * least);
 }
 
 void watch_note_space(struct watch *watch, const struct statvfs *space)

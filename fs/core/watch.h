@@ -60,7 +60,7 @@ bool watch_begin_measure(struct watch *watch);
 void watch_end_measure(struct watch *watch, uint64_t bytes, uint64_t us);
 
 /* How many bytes may pile up for the disk before it is asked to write them: what it takes in a quarter of a second, but
- * no less than least and no more than eight times that. A disk that is not known may be slow. */
+ * no less than least and no more than sixteen times that. A disk that is not known may be slow. */
 uint64_t watch_backlog(struct watch *watch, uint64_t least);
 
 /* What the disk said of its room, for when it says nothing. */

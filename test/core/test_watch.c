@@ -91,7 +91,7 @@ Test(watch, what_may_pile_up_for_a_disk)
     } cases[] = {
         { 8 << 20, 400000, 8 << 20 },       /* 20 MB/s */
         { 8 << 20, 131072, 16000000 },      /* 64 MB/s */
-        { 8 << 20, 10, UINT64_C(8) << 23 }, /* memory */
+        { 8 << 20, 10, UINT64_C(8) << 24 }, /* memory */
         { 1, 0, 8 << 20 },
         { 0, 5, 8 << 20 }, /* not found out */
     };
