@@ -26,7 +26,8 @@ bool file_note_unwritten(struct fs *fs, struct file *file, uint32_t slot, uint64
     if (sub->unwritten < fs->behind || sub->writing || subfile_disk(fs, file, slot, &disk) < 0 ||
         sub->unwritten < watch_backlog(disk->watch, fs->behind))
         return false;
-    return sub->writing = true;
+    sub->writing = true;
+    return true;
 }
 
 /* How many bytes there are to be written; 0 when the file has another generation by now. */

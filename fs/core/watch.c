@@ -75,7 +75,7 @@ void watch_leave(struct watch *watch, int seat)
 
 bool watch_is_idle(struct watch *watch)
 {
-    return atomic_load(&watch->taken) == 0 && atomic_load(&watch->n_crowded) == 0;
+    return atomic_load(&watch->taken) == 0 && atomic_load(&watch->n_crowded) == 0 && !atomic_load(&watch->measured);
 }
 
 int watch_new(uint64_t patience, struct watch **ret_watch)

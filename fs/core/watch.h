@@ -45,7 +45,7 @@ uint64_t watch_now(void);
 int watch_enter(struct watch *watch);
 void watch_leave(struct watch *watch, int seat);
 
-/* Nobody is between watch_enter and watch_leave. */
+/* Nobody is between watch_enter and watch_leave, or measures. */
 bool watch_is_idle(struct watch *watch);
 
 /* What watch_enter would tell who cannot wait: 0, -ETIMEDOUT when the disk is stalled, -EIO when it is dead. */

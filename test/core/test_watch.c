@@ -103,6 +103,7 @@ Test(watch, what_may_pile_up_for_a_disk)
         cr_expect_eq(watch_backlog(watch, 8 << 20), 8 << 20, "what is not known may be slow");
         cr_assert(watch_begin_measure(watch));
         cr_expect_not(watch_begin_measure(watch), "one at a time");
+        cr_expect_not(watch_is_idle(watch));
         watch_end_measure(watch, cases[i].bytes, cases[i].us);
         cr_expect_eq(watch_backlog(watch, 8 << 20), cases[i].backlog, "case %zu: %" PRIu64, i,
                      watch_backlog(watch, 8 << 20));

@@ -20,9 +20,9 @@ run() {
     FALLSFS_FIRST=$1 FALLSFS_CASES=$2 timeout $((120 + $2 / 10)) "$client" "$mnt" "$teams"
 }
 
-# What the daemon holds: descriptors, mappings of programs' memory.
+# What the daemon holds: descriptors, mappings of programs' memory. Pipes come with its threads.
 holds() {
-    find "/proc/$daemon/fd" -mindepth 1 2>/dev/null | wc -l
+    find "/proc/$daemon/fd" -mindepth 1 ! -lname 'pipe:*' 2>/dev/null | wc -l
     grep -c memfd: "/proc/$daemon/maps"
 }
 
@@ -52,6 +52,9 @@ for ((i = 0; i < 250; i++)); do
     sleep 0.02
 done
 same 'descriptors and mappings are as they were' "$(holds)" "$held"
+pipes=$(find "/proc/$daemon/fd" -lname 'pipe:*' | wc -l)
+threads=$(find "/proc/$daemon/task" -mindepth 1 -maxdepth 1 | wc -l)
+ok "each thread has two pipes at most, not $pipes by $threads" test "$pipes" -le $((4 * threads))
 # Who frees under a sanitizer keeps it for a while, to see who uses it.
 grep -q __asan_init "$fallsfs" || ok "so is memory, but for $grown KiB" test "$grown" -le 32768
 stop
