@@ -127,10 +127,13 @@ void reply_attr(fuse_req_t req, int r, const struct stat *st)
         fuse_reply_attr(req, st, attr_timeout(st));
 }
 
-/* Where a program asks for direct I/O itself, the kernel would do it anyway, but only one write at a time. */
+/* Where a program asks for direct I/O itself, the kernel would do it anyway, but only one write at a time. Who only
+ * reads has it send all parts of a long read at once, which it does not when we ask for direct I/O. */
 static bool is_direct(const struct fuse_file_info *fi)
 {
-    return the_mount->direct_io || ((fi->flags & O_DIRECT) != 0 && kernel_io_maps_direct());
+    bool by_program = (fi->flags & O_DIRECT) != 0 && (fi->flags & O_ACCMODE) != O_RDONLY;
+
+    return the_mount->direct_io || (by_program && kernel_io_maps_direct());
 }
 
 /* Closing what was only read has nothing to tell us. */

@@ -117,12 +117,15 @@ static void append_direct(void)
 static void direct_and_buffered_agree(void)
 {
     uint8_t *buf = aligned(MIB, 'b'), *map;
-    int fd = open("a", O_RDWR | O_CREAT, 0644), direct = open("a", O_RDWR | O_DIRECT);
+    int fd = open("a", O_RDWR | O_CREAT, 0644), direct = open("a", O_RDWR | O_DIRECT),
+        reader = open("a", O_RDONLY | O_DIRECT);
 
-    EXPECT(fd >= 0 && direct >= 0);
+    EXPECT(fd >= 0 && direct >= 0 && reader >= 0);
     EXPECT(write(fd, buf, MIB) == MIB);
     memset(buf, 0, MIB);
     EXPECT(pread(direct, buf, MIB, 0) == MIB && all(buf, MIB, 'b'));
+    memset(buf, 0, MIB);
+    EXPECT(pread(reader, buf, MIB, 0) == MIB && all(buf, MIB, 'b'));
     memset(buf, 'd', PAGE);
     EXPECT(pwrite(direct, buf, PAGE, (off_t) 3 * PAGE) == PAGE);
     EXPECT(pread(fd, buf, MIB, 0) == MIB && all(buf + 3 * PAGE, PAGE, 'd') && all(buf, 3 * PAGE, 'b'));
@@ -133,6 +136,12 @@ static void direct_and_buffered_agree(void)
     EXPECT(all(map + 4 * PAGE, PAGE, 'e'));
     memset(map + 5 * PAGE, 'm', PAGE);
     EXPECT(pread(direct, buf, PAGE, (off_t) 5 * PAGE) == PAGE && all(buf, PAGE, 'm'));
+    memset(map + 6 * PAGE, 'n', PAGE);
+    EXPECT(pread(reader, buf, PAGE, (off_t) 6 * PAGE) == PAGE && all(buf, PAGE, 'n'));
+    memset(buf, 'g', PAGE);
+    EXPECT(pwrite(direct, buf, PAGE, MIB) == PAGE);
+    EXPECT(pread(reader, buf, MIB, (off_t) MIB - PAGE) == (ssize_t) 2 * PAGE && all(buf + PAGE, PAGE, 'g'));
+    EXPECT(ftruncate(fd, 100) == 0 && pread(reader, buf, PAGE, 0) == 100 && all(buf, 7, 'b'));
     EXPECT(pwrite(fd, "w", 1, 7) == 1 && map[7] == 'w');
     EXPECT(munmap(map, MIB) == 0);
 }
