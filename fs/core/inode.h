@@ -30,13 +30,13 @@ struct inode {
     atomic_bool read_since_change; /* reading need not move atime again */
     atomic_bool atime_is_old;      /* set by hand: the next one to read shall be noticed */
     atomic_bool copy_is_due;       /* the copier has been told */
-    atomic_int write_error;        /* of bytes written behind, which the next fsync tells; 0: none */
     atomic_uint n_read_write;      /* handles through which it may be mapped to be written */
+    atomic_int write_error;        /* of bytes written behind, which the next fsync tells; 0: none */
     _Atomic uint32_t forgotten;    /* when the kernel was last told to forget bytes; fs/daemon/refills.h */
     atomic_bool has_no_privileges; /* known to have no set-user-ID, set-group-ID, capabilities to clear */
     atomic_bool is_listed;         /* another link in todo/, that of journal.h; changes with inode->lock */
-    struct task *job;              /* the last one, as long as it is told of; the lock of jobs.c */
     atomic_bool has_spare; /* a link in todo/ since a name went, besides the names it has; until nobody uses it */
+    struct task *job;      /* the last one, as long as it is told of; the lock of jobs.c */
 
     /* inodes->lock from here on */
     uint64_t n_lookup;    /* what the kernel holds */

@@ -42,11 +42,7 @@ static const char *const call_names[] = {
 };
 
 static const char *const sync_names[] = {
-    [SYNC_START] = "start",
-    [SYNC_WAIT] = "wait",
-    [SYNC_DATA] = "data",
-    [SYNC_ALL] = "all",
-    [SYNC_DISK] = "disk",
+    [SYNC_START] = "start", [SYNC_WAIT] = "wait", [SYNC_DATA] = "data", [SYNC_ALL] = "all", [SYNC_DISK] = "disk",
 };
 
 /* -- each call: counted, failed, traced -- */
