@@ -7,7 +7,6 @@
 #include "fs/core/subfile.h"
 
 #include <fcntl.h>
-#include <time.h>
 
 struct behind_job {
     struct job job;
@@ -53,14 +52,6 @@ static void done(struct file *file, uint64_t gen, uint32_t slot)
     pthread_mutex_unlock(&file->meta);
 }
 
-static uint64_t now_us(void)
-{
-    struct timespec now;
-
-    (void) clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
-}
-
 /* What a disk is being told to write, and a descriptor to wait for that: one of our own, which stays when the subfile
  * goes. */
 struct timing {
@@ -78,7 +69,7 @@ static void begin(struct fs *fs, struct file *file, const struct behind_job *beh
     if (timing->bytes == 0 || subfile_disk(fs, file, behind->slot, &timing->disk) < 0 ||
         !watch_is_prompt(timing->disk->watch) || subfile_open(fs, file, behind->slot, SUBFILE_READ, &fd) < 0 || fd < 0)
         return;
-    timing->start = now_us();
+    timing->start = watch_now_us();
     timing->measures = watch_begin_measure(timing->disk->watch);
     if (timing->measures)
         timing->fd = disk_call(timing->disk, open, fd, "", O_RDONLY, 0);
@@ -98,7 +89,7 @@ static void finish(const struct file *file, struct timing *timing)
     if (timing->fd >= 0 && r < 0)
         atomic_store(&file->inode->write_error, r);
     disk_close(disk, &timing->fd);
-    watch_end_measure(disk->watch, r == 0 ? timing->bytes : 0, now_us() - timing->start);
+    watch_end_measure(disk->watch, r == 0 ? timing->bytes : 0, watch_now_us() - timing->start);
 }
 
 static void run_behind(struct job *job)

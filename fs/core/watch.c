@@ -17,6 +17,14 @@ uint64_t watch_now(void)
     return (uint64_t) now.tv_sec * 1000 + (uint64_t) now.tv_nsec / 1000000;
 }
 
+uint64_t watch_now_us(void)
+{
+    struct timespec now;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+}
+
 uint64_t watch_oldest(struct watch *watch)
 {
     uint64_t taken = atomic_load(&watch->taken), oldest = UINT64_MAX, now;

@@ -38,8 +38,9 @@ struct watch {
 int watch_new(uint64_t patience, struct watch **ret_watch);
 void watch_free(struct watch *watch);
 
-/* Milliseconds on a clock that only goes forward. */
+/* Milliseconds on a clock that only goes forward, and microseconds, which take longer to ask for. */
 uint64_t watch_now(void);
+uint64_t watch_now_us(void);
 
 /* A seat until watch_leave, or one of the above. */
 int watch_enter(struct watch *watch);

@@ -17,6 +17,8 @@
 /* What act returns when another thread had better do it: not one that serves the kernel. */
 #define REQUEST_ELSEWHERE (-EINPROGRESS)
 
+struct pipe;
+
 /* A request that can be parked: all it takes to run it. */
 struct request {
     fuse_req_t req;
@@ -30,8 +32,8 @@ struct request {
     struct cred cred;
     void *data; /* to be written; parked requests have a copy of their own */
     uint64_t deadline;
-    bool again; /* on a worker's thread, not on one that serves the kernel */
-    bool piped; /* what was read is in this thread's pipe */
+    bool again;        /* on a worker's thread, not on one that serves the kernel */
+    struct pipe *pipe; /* that what was read is in; or NULL */
     struct request *next;
 };
 

@@ -67,10 +67,12 @@ static ssize_t read_file(struct request *request, void *buffer)
     struct pipe *pipe = is_long && !request->again ? pipe_empty() : NULL;
     ssize_t n;
 
+    request->pipe = NULL;
     if (pipe == NULL)
         return file_read(request->fs, request->handle->file, buffer, request->size, request->off);
     n = file_read_piped(request->fs, request->handle->file, buffer, request->size, request->off, pipe->to, &pipe->held);
-    request->piped = n > 0 && pipe->held == (size_t) n;
+    if (n > 0 && pipe->held == (size_t) n)
+        request->pipe = pipe;
     return n;
 }
 
@@ -104,8 +106,8 @@ static void answer_read(struct request *request, ssize_t result)
         return;
     }
     tree_note_read(request->fs, request->handle->inode); /* after the reply the handle may go */
-    if (request->piped)
-        send_piped(request->req, pipe_filled());
+    if (request->pipe != NULL)
+        send_piped(request->req, request->pipe);
     else
         fuse_reply_buf(request->req, request_buffer(), (size_t) result);
 }

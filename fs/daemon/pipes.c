@@ -42,15 +42,10 @@ static void open_pipe(struct pipe *pipe)
         close_pipe(pipe);
 }
 
-struct pipe *pipe_filled(void)
+static struct pipe *new_pipe(void)
 {
-    struct pipe *pipe;
+    struct pipe *pipe = malloc(sizeof *pipe);
 
-    pthread_once(&once, make_key);
-    pipe = pthread_getspecific(key);
-    if (pipe != NULL)
-        return pipe;
-    pipe = malloc(sizeof *pipe);
     if (pipe == NULL || pthread_setspecific(key, pipe) != 0) {
         free(pipe);
         return NULL;
@@ -63,9 +58,13 @@ struct pipe *pipe_filled(void)
 /* What is left in one is not worth taking out. */
 struct pipe *pipe_empty(void)
 {
-    struct pipe *pipe = pipe_filled();
+    struct pipe *pipe;
 
-    if (pipe != NULL && pipe->held > 0) {
+    pthread_once(&once, make_key);
+    pipe = pthread_getspecific(key);
+    if (pipe == NULL) {
+        pipe = new_pipe();
+    } else if (pipe->held > 0) {
         close_pipe(pipe);
         open_pipe(pipe);
     }

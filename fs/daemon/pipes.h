@@ -18,7 +18,4 @@ struct pipe {
 /* This thread's, with nothing in it; NULL when it can have none. */
 struct pipe *pipe_empty(void);
 
-/* The same as it is: with what was put into it since. */
-struct pipe *pipe_filled(void);
-
 #endif

@@ -19,10 +19,7 @@ static _Atomic uint64_t slots[SLOTS];
 
 static uint32_t now_us(void)
 {
-    struct timespec now;
-
-    (void) clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint32_t) ((uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000) | 1; /* 0 is never */
+    return (uint32_t) watch_now_us() | 1; /* 0 is never */
 }
 
 /* Of what others note, some may be from after our now. */
