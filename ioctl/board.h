@@ -23,11 +23,12 @@ struct board {
 
 /* A request as a rank left it. */
 struct board_request {
-    uint32_t cmd; /* FALLSFS_IOC_SECTION or _FALLS, nothing else */
+    uint32_t cmd; /* FALLSFS_IOC_SECTION, _FALLS or _LIST, nothing else */
     union {
-        struct fallsfs_ioc_request request; /* both begin with it */
+        struct fallsfs_ioc_request request; /* all begin with it */
         struct fallsfs_ioc_section section;
         struct fallsfs_ioc_falls falls;
+        struct fallsfs_ioc_list list;
     };
 };
 

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "ioctl/collective.h"
 
+#include "ioctl/exchange.h"
 #include "ioctl/fdat.h"
+#include "ioctl/per_thread.h"
+#include "layout/clock.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 /* What fits the second cache beside the members' memory. */
 #define DEFAULT_WINDOW (UINT64_C(512) << 10)
+
+/* Of lists, whose pieces pass through the caches as well: from each to its place in the next window takes longer than
+ * what then lies further away. */
+#define LIST_WINDOW (UINT64_C(2) << 20)
 
 /* Less than this is not worth waking somebody for. */
 #define DOMAIN_BYTES (UINT64_C(1) << 20)
@@ -24,22 +30,14 @@
 
 /* -- windows -- */
 
-static pthread_key_t window_key;
-static pthread_once_t window_once = PTHREAD_ONCE_INIT;
-
-static void make_key(void)
-{
-    (void) pthread_key_create(&window_key, free);
-}
+PER_THREAD(window_key, free)
 
 /* Each thread has one that the largest window fits into: there are few threads, and any number of plans. It is the end
  * of that memory, so that the tools see who goes too far. */
 static uint8_t *thread_window(uint64_t len)
 {
-    uint8_t *memory;
+    uint8_t *memory = pthread_getspecific(window_key);
 
-    pthread_once(&window_once, make_key);
-    memory = pthread_getspecific(window_key);
     if (memory == NULL && (memory = malloc(COLLECTIVE_MAX_WINDOW)) != NULL &&
         pthread_setspecific(window_key, memory) != 0)
         free(steal(memory));
@@ -63,6 +61,7 @@ struct share {
 struct worker {
     uint32_t share; /* the first */
     struct window window;
+    struct ready *found; /* for each member */
     struct sieve_stats stats;
 };
 
@@ -100,10 +99,19 @@ static int make_shares(struct collective_plan *plan, const struct domain domain[
     for (uint32_t i = 0; i < plan->n_workers; i++) {
         plan->worker[i].share = i % plan->n_shares;
         plan->worker[i].window.portion = calloc(plan->n_asked, sizeof(struct portion));
-        if (plan->worker[i].window.portion == NULL)
+        plan->worker[i].found = calloc(plan->n_asked, sizeof(struct ready));
+        if (plan->worker[i].window.portion == NULL || plan->worker[i].found == NULL)
             return -ENOMEM;
     }
     return 0;
+}
+
+static uint64_t default_window(const struct fad *fad)
+{
+    for (uint32_t i = 0; i < fad->n; i++)
+        if (fad->asked[i].list != NULL)
+            return LIST_WINDOW;
+    return DEFAULT_WINDOW;
 }
 
 static uint64_t window_of(const struct fad *fad, const struct division *division, uint64_t most)
@@ -141,7 +149,7 @@ int collective_plan_new(const struct asked asked[], uint32_t n_asked, bool write
 {
     struct fad fad = fad_of(asked, n_asked);
     uint64_t most = hints->max_window > 0 ? hints->max_window : COLLECTIVE_MAX_WINDOW;
-    uint64_t window = MIN(hints->window > 0 ? hints->window : DEFAULT_WINDOW, MIN(most, COLLECTIVE_MAX_WINDOW));
+    uint64_t window = MIN(hints->window > 0 ? hints->window : default_window(&fad), MIN(most, COLLECTIVE_MAX_WINDOW));
     struct division division = { .kind = hints->domains,
                                  .n = workers_of_use(&fad, hints, n_threads),
                                  .array_end = array_end,
@@ -164,8 +172,10 @@ void collective_plan_free(struct collective_plan *plan)
 {
     if (plan == NULL)
         return;
-    for (uint32_t i = 0; plan->worker != NULL && i < plan->n_workers; i++)
+    for (uint32_t i = 0; plan->worker != NULL && i < plan->n_workers; i++) {
         free(plan->worker[i].window.portion);
+        free(plan->worker[i].found);
+    }
     for (uint32_t i = 0; plan->worker != NULL && plan->share != NULL && i < plan->n_shares; i++) {
         pthread_mutex_destroy(&plan->share[i].lock);
         pthread_mutex_destroy(&plan->share[i].ahead);
@@ -182,6 +192,7 @@ struct run {
     struct fad fad;
     const struct store *store;
     const atomic_bool *may_end;
+    atomic_ulong *n_done;
     atomic_int error;
 };
 
@@ -223,9 +234,20 @@ static bool take_window(struct share *share, struct window *window)
     return next != NULL;
 }
 
+/* A worker on its way through the windows of shares. */
+struct walk {
+    struct run *run;
+    struct worker *worker;
+    struct share *share; /* where it is now */
+    struct sieve sieve;
+};
+
 /* Sends for the windows that nobody has taken yet, unless somebody else does. */
-static void look_ahead(const struct run *run, struct share *share, struct sieve *sieve)
+static void look_ahead(void *arg)
 {
+    struct walk *walk = arg;
+    const struct run *run = walk->run;
+    struct share *share = walk->share;
     const struct window *window;
 
     if (pthread_mutex_trylock(&share->ahead) != 0)
@@ -236,32 +258,35 @@ static void look_ahead(const struct run *run, struct share *share, struct sieve 
            share->n_seen < atomic_load_explicit(&share->n_given, memory_order_relaxed) + AHEAD &&
            (window = fdat_next(share->scout)) != NULL)
         if (++share->n_seen > atomic_load_explicit(&share->n_given, memory_order_relaxed))
-            sieve_prefetch(sieve, window, run->plan->writes);
+            sieve_prefetch(&walk->sieve, window, run->plan->writes);
     pthread_mutex_unlock(&share->ahead);
 }
 
-static int run_windows(struct run *run, struct share *share, struct window *window, struct sieve *sieve)
+static int run_windows(struct walk *walk)
 {
+    const struct run *run = walk->run;
+    const struct window *window = &walk->worker->window;
     int r = 0;
 
-    while (r == 0 && goes_on(run) && take_window(share, window)) {
-        uint64_t n_requests = sieve->stats.requests;
-
-        r = run->plan->writes ? sieve_write(sieve, window) : sieve_read(sieve, window);
-        if (sieve->stats.requests > n_requests) /* not all was in memory */
-            look_ahead(run, share, sieve);
+    while (r == 0 && goes_on(run) && take_window(walk->share, &walk->worker->window)) {
+        r = exchange_ready(&run->fad, window, walk->worker->found);
+        if (r == 0)
+            r = run->plan->writes ? sieve_write(&walk->sieve, window) : sieve_read(&walk->sieve, window);
+        if (run->n_done != NULL)
+            atomic_fetch_add_explicit(run->n_done, 1, memory_order_relaxed);
     }
     return r;
 }
 
-static int run_shares(struct run *run, struct worker *worker, struct sieve *sieve)
+static int run_shares(struct walk *walk)
 {
-    const struct collective_plan *plan = run->plan;
-    uint32_t n = plan->is_shared ? plan->n_shares : 1, at = worker->share;
+    const struct collective_plan *plan = walk->run->plan;
+    uint32_t n = plan->is_shared ? plan->n_shares : 1, at = walk->worker->share;
     int r = 0;
 
     for (uint32_t i = 0; r == 0 && i < n; i++) {
-        r = run_windows(run, &plan->share[at], &worker->window, sieve);
+        walk->share = &plan->share[at];
+        r = run_windows(walk);
         at = at + 1 < plan->n_shares ? at + 1 : 0;
     }
     return r;
@@ -271,12 +296,17 @@ static void run_worker(void *arg, uint32_t i)
 {
     struct run *run = arg;
     struct worker *worker = &run->plan->worker[i];
-    struct sieve sieve = { .fad = &run->fad, .store = run->store, .mode = run->plan->sieve };
+    struct walk walk = { .run = run,
+                         .worker = worker,
+                         .sieve = {
+                             .fad = &run->fad, .store = run->store, .mode = run->plan->sieve, .missed = look_ahead } };
     int none = 0, r;
 
-    sieve.buf = thread_window(run->plan->window);
-    r = sieve.buf != NULL ? run_shares(run, worker, &sieve) : -ENOMEM;
-    worker->stats = sieve.stats;
+    walk.sieve.ctx = &walk;
+    walk.sieve.buf = thread_window(run->plan->window);
+    memset(worker->found, 0, run->fad.n * sizeof worker->found[0]);
+    r = walk.sieve.buf != NULL ? run_shares(&walk) : -ENOMEM;
+    worker->stats = walk.sieve.stats;
     if (r < 0)
         atomic_compare_exchange_strong(&run->error, &none, r);
 }
@@ -317,17 +347,17 @@ int collective_run(struct collective_plan *plan, const struct asked asked[], con
                    const struct executor *executor, struct collective_stats *ret_stats)
 {
     struct run run = {
-        .plan = plan, .fad = fad_of(asked, plan->n_asked), .store = store, .may_end = executor->may_end
+        .plan = plan,
+        .fad = fad_of(asked, plan->n_asked),
+        .store = store,
+        .may_end = executor->may_end,
+        .n_done = executor->n_done,
     };
-    struct timespec begin, end;
-    int r;
+    uint64_t begin = clock_ns();
+    int r = run_all(&run, executor);
 
-    clock_gettime(CLOCK_MONOTONIC, &begin);
-    r = run_all(&run, executor);
-    clock_gettime(CLOCK_MONOTONIC, &end);
     *ret_stats = (struct collective_stats){ .asked = run.fad.total, .workers = plan->n_workers };
-    ret_stats->ns_total =
-        (uint64_t) (end.tv_sec - begin.tv_sec) * 1000000000 + (uint64_t) (end.tv_nsec - begin.tv_nsec);
+    ret_stats->ns_total = clock_ns() - begin;
     for (uint32_t i = 0; i < plan->n_workers; i++)
         add(&ret_stats->sieve, &plan->worker[i].stats);
     return r;

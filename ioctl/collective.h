@@ -44,6 +44,7 @@ struct executor {
     uint32_t n_threads;         /* that are of use */
     uint64_t max_window;        /* bytes of memory that each may work in; 0: COLLECTIVE_MAX_WINDOW */
     const atomic_bool *may_end; /* set at any time: no other window is begun; NULL: all are done */
+    atomic_ulong *n_done;       /* counts windows that are done; NULL: nobody wants to know */
 };
 
 struct collective_plan;

@@ -7,7 +7,11 @@
  *     cyclic, 2        0 0 1 1 0 0 1 1 0 0 1 1 0 0 1 1        chunk by chunk in turn
  *     disk, 2          0 0 0 0 1 1 1 1 0 0 0 0 1 1 1 1        what a disk has
  *
- * Together they are the whole bounding section, and no byte is in two of them. */
+ * Together they are the whole bounding section, and no byte is in two of them.
+ *
+ * The extended two-phase method cuts what is asked for into equal contiguous parts when domains are dynamic, one for
+ * each worker. Here its windows are shared out as workers come for them, which stands for those parts: the same bytes
+ * are read and written, and a worker whose disk is slow does less instead of keeping all waiting. */
 #ifndef FALLSFS_IOCTL_DOMAIN_H
 #define FALLSFS_IOCTL_DOMAIN_H
 

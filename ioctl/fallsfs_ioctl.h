@@ -7,6 +7,9 @@
  *                                                   the last one to ask starts the work; all are answered together
  *
  * Any descriptor of a regular file takes these; its open mode decides what may be done. GROUPS takes directories, too.
+ * So does a descriptor of a view, where all offsets and sizes count the view's bytes; ranks of a group may see their
+ * file through a view each, or as it is. BOARD is not for views: ENOTTY, and that group's ranks ask for themselves.
+ *
  * The structures have no pointers and the same form on all machines. version is FALLSFS_IOCTL_VERSION, reserved fields
  * are 0: EINVAL otherwise. libfallsfs (fallsfs.h) is the comfortable way to all this. */
 #ifndef FALLSFS_IOCTL_H
@@ -43,17 +46,32 @@ enum {
     FALLSFS_COLUMN_MAJOR = 1, /* Fortran */
 };
 
+/* timeout_ms of a group that waits for as long as it takes: a rank may be hours behind the others. That a rank has died
+ * or left is noticed as ever; work that has begun fails when a disk makes no progress for the mount's timeout, however
+ * long it has taken until then. Daemons whose INFO does not say SUPPORTS_NO_DEADLINE refuse it: EINVAL. */
+#define FALLSFS_TIMEOUT_NONE 0xffffffffu
+
 /* 0 everywhere: the defaults. All ranks give the same. */
 struct fallsfs_ioc_hints {
     __u32 domains;
     __u32 sieve;
     __u64 window;     /* bytes of memory a worker may use, up to INFO's max_window */
     __u32 workers;    /* how many domains */
-    __u32 timeout_ms; /* how long a group waits for its members, 1 s to 1 h; 0: 30 s */
+    __u32 timeout_ms; /* how long a group waits for its members, 1 s to 1 h, or FALLSFS_TIMEOUT_NONE; 0: 30 s */
     __u64 reserved[2];
 };
 
-/* What the mount can do, and how the file is laid out. */
+/* Bits of INFO's supports: what a daemon of this version can do that older ones of the same version cannot. */
+#define FALLSFS_SUPPORTS_LIST        1u  /* LIST, alone, in a group and on a board */
+#define FALLSFS_SUPPORTS_TILES       2u  /* extent, skip and bytes of FALLS */
+#define FALLSFS_SUPPORTS_NO_DEADLINE 4u  /* FALLSFS_TIMEOUT_NONE */
+#define FALLSFS_SUPPORTS_FILE_SIZE   8u  /* file_size in the answers of requests, tickets and ROUND */
+#define FALLSFS_SUPPORTS_VIEWS       16u /* all but BOARD, of views */
+#define FALLSFS_SUPPORTS_HINTS       32u /* HINT */
+
+/* What the mount can do, and how the file is laid out. Two descriptors are of the same file, for as long as both are
+ * open, and their ranks can join one group, when volume, life and inode are the same. A view has an inode of its own.
+ * Older daemons answer 0 in all that comes after max_groups. */
 struct fallsfs_ioc_info {
     __u32 version;
     __u32 n_elements; /* subfiles of the layout */
@@ -61,7 +79,12 @@ struct fallsfs_ioc_info {
     __u32 max_ranks;
     __u64 max_window;
     __u64 max_groups; /* of one user */
-    __u64 reserved[8];
+    __u8 volume[16];  /* the volume's id, on whatever machine it is mounted */
+    __u64 life;       /* a random number of this daemon's life: another one after each start; never 0 */
+    __u64 inode;      /* of the file, as stat says */
+    __u64 supports;   /* FALLSFS_SUPPORTS_... */
+    __u64 max_pieces; /* of one LIST */
+    __u64 reserved[2];
     char layout[FALLSFS_MAX_TEXT]; /* as typed; empty when it is too long */
 };
 
@@ -103,7 +126,11 @@ enum {
 /* Flags of a request. */
 #define FALLSFS_NOWAIT 1u /* answer with a ticket at once */
 
-/* Who asks, for which group, from which memory. */
+/* Who asks, for which group, from which memory.
+ *
+ * file_size tells how much of what was read lay in the file; the rest of the memory is zeros. It is the size that the
+ * file had before the round's first byte was read, or after its last one was written, and the same number for all ranks
+ * of a round. SUPPORTS_FILE_SIZE; else it stays what it was. */
 struct fallsfs_ioc_request {
     __u32 version;
     __u32 direction;
@@ -112,9 +139,10 @@ struct fallsfs_ioc_request {
     __u32 flags;
     __u32 buffer;
     __u64 buf_off; /* where the section starts in the buffer; it is dense there, in file order */
-    __u64 reserved[3];
-    __u64 ticket; /* out, with FALLSFS_NOWAIT */
-    __u64 bytes;  /* out: the size of the section */
+    __u64 reserved[2];
+    __u64 file_size; /* out, without error and ticket: how long the file was, see below */
+    __u64 ticket;    /* out, with FALLSFS_NOWAIT */
+    __u64 bytes;     /* out: the size of the section */
     /* out, with errors, too: 1, seq is used up, and the error is the round's; 0, the request does not count, and
      * another one with this seq may follow */
     __u64 accepted;
@@ -132,12 +160,51 @@ struct fallsfs_ioc_section {
     __u64 reserved[4];
 };
 
-/* A set of nested FALLS, "{(0,3,8,2,{(0,0,2,2)})}", from the byte disp of the file on. */
+/* A set of nested FALLS, "{(0,3,8,2,{(0,0,2,2)})}", from the byte disp of the file on. extent, skip and bytes 0: all of
+ * it, once. bytes more than 0 (SUPPORTS_TILES): the set is one tile of an endless row of them, as in a LIST. */
 struct fallsfs_ioc_falls {
     struct fallsfs_ioc_request request;
     __u64 disp;
-    __u64 reserved[4];
+    __u64 extent, skip, bytes;
+    __u64 reserved[1];
     char text[FALLSFS_MAX_TEXT];
+};
+
+/* One piece of a list: len bytes of the file from disp + off on. */
+struct fallsfs_ioc_piece {
+    __u64 off;
+    __u64 len; /* more than 0 */
+};
+
+/* A list of pieces, for what is no progression (SUPPORTS_LIST): an MPI filetype, listed once, whatever the count. It is
+ * a tile, repeated every extent bytes; the tiles' bytes one after the other are what one would see of the file through
+ * them, and of these, the request moves bytes, after the first skip:
+ *
+ *     pieces (0,2) (3,1), extent 6     file      0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
+ *                                      tiles     # # . # . . # # . #  .  .  #  #  .  #
+ *     skip 2, bytes 5                  request   . . . # . . # # . #  .  .  #  .  .  .
+ *
+ * Pieces ascend and do not overlap, to read or to write; they may touch. From the first piece's start to the last one's
+ * end is no more than extent: tiles do not interleave. extent 0: a single tile, which has the skip + bytes. bytes 0:
+ * the request is for nothing, and neither list nor memory is looked at.
+ *
+ * The list lies in shared memory, as what is read and written does, in the same buffer or in one of its own. It is read
+ * before the request is accepted, once; then it may be changed or be gone. list_id other than 0 spares even that: where
+ * this open file has given a list of as many pieces with that id before, the daemon may take that one for this without
+ * looking. It may have forgotten it as well, so that the list must be there each time.
+ *
+ * EINVAL a list that is none; E2BIG more than INFO's max_pieces, EUSERS all that this user's lists may take of the
+ * daemon's memory is taken: ask for less at a time; ENXIO no such buffer; EFAULT the list is not in its buffer. */
+struct fallsfs_ioc_list {
+    struct fallsfs_ioc_request request;
+    __u64 disp;
+    __u64 n;           /* pieces: struct fallsfs_ioc_piece, one after the other */
+    __u64 list_off;    /* of the first one in its buffer, a multiple of 8 */
+    __u32 list_buffer; /* 0: the request's */
+    __u32 reserved32;
+    __u64 list_id;
+    __u64 extent, skip, bytes;
+    __u64 reserved[4];
 };
 
 /* A ticket's end: WAIT until it has come, TEST whether it has. The result of the request is this call's, and the ticket
@@ -146,8 +213,9 @@ struct fallsfs_ioc_ticket {
     __u32 version;
     __u32 reserved32;
     __u64 ticket;
-    __u64 bytes; /* out */
-    __u64 reserved[4];
+    __u64 bytes;     /* out */
+    __u64 file_size; /* out, as in a request; 0 on the way in */
+    __u64 reserved[3];
 };
 
 /* Whatever is still to come of the group ends with ECANCELED for all. */
@@ -176,7 +244,9 @@ struct fallsfs_ioc_stats {
     /* The ranks it failed for, the first of them: did not come (ETIMEDOUT), left or died (ECANCELED), asked for
      * something else (EPROTO). */
     __u32 n_culprits, culprit[FALLSFS_MAX_CULPRITS];
-    __u64 reserved[8];
+    __u32 more_reserved32[2];
+    __u32 by_itself; /* 1: the library served this rank by itself, as the file is on no mount; daemons say 0 */
+    __u64 reserved[7];
 };
 
 /* How a group stands. */
@@ -229,8 +299,8 @@ struct fallsfs_ioc_board {
 
 #define FALLSFS_BOARD_SIZE(nranks) (FALLSFS_BOARD_HEAD + (__u64) FALLSFS_BOARD_SLOT * (nranks))
 
-/* A slot starts with a number of the kind that ioctl() takes, SECTION or FALLS; the request follows, as much of it as
- * there is room for. It is one of the group, for this seq, without NOWAIT. */
+/* A slot starts with a number of the kind that ioctl() takes, SECTION, FALLS or LIST (where INFO says so); the request
+ * follows, as much of it as there is room for. It is one of the group, for this seq, without NOWAIT. */
 #define FALLSFS_BOARD_REQUEST 8 /* where in the slot */
 
 /* All requests of the board at once, for all ranks; the answer is this rank's. EAGAIN: not all of them can be taken so,
@@ -241,9 +311,18 @@ struct fallsfs_ioc_round {
     __u32 reserved32;
     __u64 group;
     __u64 seq;
-    __u64 ns_wait; /* how long the first to come has waited for the last, for STATS */
-    __u64 reserved[4];
+    __u64 ns_wait;   /* how long the first to come has waited for the last, for STATS */
+    __u64 file_size; /* out, as in a request; 0 on the way in */
+    __u64 reserved[3];
     __u64 accepted; /* out, as in a request */
+};
+
+/* Hints for all requests alone that come through this open file after it; its timeout_ms is 0. All 0: the defaults. */
+struct fallsfs_ioc_hint {
+    __u32 version;
+    __u32 reserved32;
+    struct fallsfs_ioc_hints hints;
+    __u64 reserved[4];
 };
 
 /* A part of the file as a file of its own: an element of a layout, as user.falls.view.NAME takes it. The answer is
@@ -272,5 +351,7 @@ struct fallsfs_ioc_view {
 #define FALLSFS_IOC_BOARD   _IOWR(FALLSFS_IOC_MAGIC, 10, struct fallsfs_ioc_board)
 #define FALLSFS_IOC_ROUND   _IOWR(FALLSFS_IOC_MAGIC, 11, struct fallsfs_ioc_round)
 #define FALLSFS_IOC_VIEW    _IOWR(FALLSFS_IOC_MAGIC, 12, struct fallsfs_ioc_view)
+#define FALLSFS_IOC_LIST    _IOWR(FALLSFS_IOC_MAGIC, 13, struct fallsfs_ioc_list)
+#define FALLSFS_IOC_HINT    _IOW(FALLSFS_IOC_MAGIC, 14, struct fallsfs_ioc_hint)
 
 #endif

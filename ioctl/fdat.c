@@ -48,10 +48,10 @@ void fdat_free(struct fdat *fdat)
     free(fdat);
 }
 
-static void move_cursor(struct cursor *cursor, const struct nest *nest, uint64_t pos)
+static void move_cursor(struct cursor *cursor, const struct asked *asked, uint64_t pos)
 {
-    cursor->rank = nest_rank(nest, pos);
-    cursor->next = cursor->rank < nest->size ? nest_select(nest, cursor->rank) : UINT64_MAX;
+    cursor->rank = asked_rank(asked, pos);
+    cursor->next = cursor->rank < asked_size(asked) ? asked_select(asked, cursor->rank) : UINT64_MAX;
 }
 
 /* The first byte at or after pos that somebody asks for; UINT64_MAX when there is none. */
@@ -60,13 +60,14 @@ static uint64_t first_asked(struct fdat *fdat, uint64_t pos)
     uint64_t first = UINT64_MAX;
 
     for (uint32_t i = 0; i < fdat->fad->n; i++) {
-        const struct nest *nest = fdat->fad->asked[i].nest;
+        const struct asked *asked = &fdat->fad->asked[i];
         struct cursor *cursor = &fdat->cursor[i];
 
-        if (nest->size > 0 && (pos == fdat->domain->lo || cursor->next < pos))
-            move_cursor(cursor, nest, pos);
-        if (nest->size > 0)
-            first = MIN(first, cursor->next);
+        if (asked_size(asked) == 0)
+            continue;
+        if (pos == fdat->domain->lo || cursor->next < pos)
+            move_cursor(cursor, asked, pos);
+        first = MIN(first, cursor->next);
     }
     return first;
 }
@@ -81,14 +82,14 @@ static void fill(struct fdat *fdat, uint64_t lo, uint64_t hi)
     window->lo = lo;
     window->useful = 0;
     for (uint32_t i = 0; i < fdat->fad->n; i++) {
-        const struct nest *nest = fdat->fad->asked[i].nest;
+        const struct asked *asked = &fdat->fad->asked[i];
         const struct cursor *cursor = &fdat->cursor[i];
         uint64_t len;
 
-        if (nest->size == 0 || cursor->next >= hi)
+        if (asked_size(asked) == 0 || cursor->next >= hi)
             continue;
-        len = nest_rank(nest, hi) - cursor->rank;
-        end = MAX(end, nest_select(nest, cursor->rank + len - 1) + 1);
+        len = asked_rank(asked, hi) - cursor->rank;
+        end = MAX(end, asked_select(asked, cursor->rank + len - 1) + 1);
         window->portion[window->n++] = (struct portion){ .member = i, .len = len, .packed_off = cursor->rank };
         window->useful += len;
     }
@@ -128,14 +129,19 @@ const struct window *fdat_next(struct fdat *fdat)
 
 /* -- within a window -- */
 
-/* The member's first byte at or after x, and the end of the bytes that follow it without a hole. */
-static bool next_run(const struct nest *nest, uint64_t x, uint64_t *ret_lo, uint64_t *ret_hi)
+static const struct asked *asked_in(const struct fad *fad, const struct window *window, uint32_t i)
 {
-    uint64_t rank = nest_rank(nest, x), len;
+    return &fad->asked[window->portion[i].member];
+}
 
-    if (rank == nest->size)
+/* The member's first byte at or after x, and the end of the bytes that follow it without a hole. */
+static bool next_run(const struct asked *asked, uint64_t x, uint64_t *ret_lo, uint64_t *ret_hi)
+{
+    uint64_t rank = asked_rank(asked, x), len;
+
+    if (rank == asked_size(asked))
         return false;
-    *ret_lo = nest_select_run(nest, rank, &len);
+    *ret_lo = asked_select_run(asked, rank, &len);
     *ret_hi = *ret_lo + len;
     return true;
 }
@@ -146,7 +152,7 @@ static uint64_t covered_to(const struct fad *fad, const struct window *window, u
     uint64_t end = x, lo, hi;
 
     for (uint32_t i = 0; i < window->n; i++)
-        if (next_run(fad->asked[window->portion[i].member].nest, x, &lo, &hi) && lo == x)
+        if (next_run(asked_in(fad, window, i), x, &lo, &hi) && lo == x)
             end = MAX(end, hi);
     return end;
 }
@@ -156,7 +162,7 @@ static uint64_t first_in(const struct fad *fad, const struct window *window, uin
     uint64_t first = window->hi, byte;
 
     for (uint32_t i = 0; i < window->n && first > x; i++)
-        if (nest_next(fad->asked[window->portion[i].member].nest, x, &byte))
+        if (asked_next(asked_in(fad, window, i), x, &byte))
             first = MIN(first, byte);
     return first;
 }
@@ -167,7 +173,7 @@ static uint64_t last_before(const struct fad *fad, const struct window *window, 
     uint64_t last = 0, byte;
 
     for (uint32_t i = 0; i < window->n && last + 1 < end; i++)
-        if (nest_prev(fad->asked[window->portion[i].member].nest, end - 1, &byte))
+        if (asked_prev(asked_in(fad, window, i), end - 1, &byte))
             last = MAX(last, byte);
     return last;
 }
@@ -176,7 +182,7 @@ static uint64_t last_before(const struct fad *fad, const struct window *window, 
 bool window_piece(const struct fad *fad, const struct window *window, uint64_t x, uint64_t gap, uint64_t *ret_lo,
                   uint64_t *ret_hi)
 {
-    uint64_t lo = x < window->hi ? first_in(fad, window, x) : window->hi, hi, further;
+    uint64_t lo = x < window->hi ? first_in(fad, window, x) : window->hi, hi, further, end;
 
     if (lo >= window->hi)
         return false;
@@ -187,28 +193,24 @@ bool window_piece(const struct fad *fad, const struct window *window, uint64_t x
     }
     hi = lo;
     while (hi < window->hi) {
-        uint64_t end = covered_to(fad, window, hi);
-
-        if (end > hi) {
-            hi = end;
-            continue;
-        }
-        further = gap > 0 ? last_before(fad, window, MIN(window->hi, hi + gap + 1)) : 0;
+        further = gap > 0 ? last_before(fad, window, MIN(window->hi, hi + gap + 1)) : hi;
         if (further < hi)
             break;
-        hi = further;
+        end = covered_to(fad, window, further);
+        if (end == hi)
+            break;
+        hi = end;
     }
     *ret_lo = lo;
     *ret_hi = MIN(hi, window->hi);
     return true;
 }
 
-bool window_is_covered(const struct fad *fad, const struct window *window, uint64_t lo, uint64_t hi)
+/* From run to run of all members. */
+static bool runs_cover(const struct fad *fad, const struct window *window, uint64_t lo, uint64_t hi)
 {
     uint32_t looks = 0;
 
-    if (window->useful < hi - lo)
-        return false;
     while (lo < hi) {
         uint64_t end = looks < MAX_LOOKS ? covered_to(fad, window, lo) : lo;
 
@@ -217,5 +219,76 @@ bool window_is_covered(const struct fad *fad, const struct window *window, uint6
         lo = end;
         looks += window->n;
     }
+    return true;
+}
+
+/* -- lists: pieces too many to go from one to the next in all of them -- */
+
+#define MARKS 32768 /* bytes of a window that are looked at at once */
+
+/* Bits first .. end of the marks. */
+static void mark(uint64_t marks[], uint64_t first, uint64_t end)
+{
+    while (first < end) {
+        uint64_t n = MIN(end - first, 64 - first % 64);
+
+        marks[first / 64] |= (n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX) << first % 64;
+        first += n;
+    }
+}
+
+struct marks {
+    uint64_t lo; /* the first mark's byte */
+    uint64_t bits[MARKS / 64];
+};
+
+static void mark_run(void *arg, uint64_t file_off, uint64_t len)
+{
+    struct marks *marks = arg;
+
+    mark(marks->bits, file_off - marks->lo, file_off - marks->lo + len);
+}
+
+static void mark_member(const struct asked *asked, uint64_t hi, struct marks *marks)
+{
+    uint64_t lo, end;
+
+    if (asked->list != NULL && asked->through == NULL) {
+        list_each_run(asked->list, marks->lo, hi, mark_run, marks);
+        return;
+    }
+    for (uint64_t x = marks->lo; next_run(asked, x, &lo, &end) && lo < hi; x = end)
+        mark_run(marks, lo, MIN(end, hi) - lo);
+}
+
+static bool marks_cover(const struct fad *fad, const struct window *window, uint64_t lo, uint64_t hi)
+{
+    struct marks marks = { .lo = lo };
+
+    for (uint32_t i = 0; i < window->n; i++)
+        mark_member(asked_in(fad, window, i), hi, &marks);
+    for (uint64_t i = 0; i < (hi - lo) / 64; i++)
+        if (marks.bits[i] != UINT64_MAX)
+            return false;
+    return (hi - lo) % 64 == 0 || marks.bits[(hi - lo) / 64] == (UINT64_C(1) << (hi - lo) % 64) - 1;
+}
+
+static bool has_list(const struct fad *fad, const struct window *window)
+{
+    for (uint32_t i = 0; i < window->n; i++)
+        if (asked_in(fad, window, i)->list != NULL)
+            return true;
+    return false;
+}
+
+bool window_is_covered(const struct fad *fad, const struct window *window, uint64_t lo, uint64_t hi)
+{
+    if (window->useful < hi - lo)
+        return false;
+    if (!has_list(fad, window))
+        return runs_cover(fad, window, lo, hi);
+    for (; lo < hi; lo += MIN(hi - lo, MARKS))
+        if (!marks_cover(fad, window, lo, MIN(lo + MARKS, hi)))
+            return false;
     return true;
 }

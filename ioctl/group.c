@@ -4,7 +4,7 @@
 #include <string.h>
 
 const struct groups_limits groups_usual_limits = {
-    .groups = 64, .ranks = 4096, .asks = 8192, .wanted = (size_t) 64 << 20
+    .groups = 4096, .ranks = 65536, .asks = 8192, .wanted = (size_t) 64 << 20
 };
 
 /* -- joining -- */
@@ -176,6 +176,11 @@ bool round_begin(struct round *round)
     return !atomic_load(&round->unwanted);
 }
 
+uint64_t round_group(const struct round *round)
+{
+    return round->group->id;
+}
+
 bool round_rest(struct round *round)
 {
     atomic_store(&round->running, false);
@@ -215,6 +220,18 @@ static void round_late(struct groups *groups, struct todo *todo, struct round *r
     }
 }
 
+/* Whether work without a deadline goes on, or has not begun: then it has as much time again. */
+static bool round_lives(struct groups *groups, struct round *round)
+{
+    unsigned long n_done = atomic_load(&round->n_done);
+
+    if (!round->no_deadline || (atomic_load(&round->running) && n_done == round->n_seen))
+        return false;
+    round->n_seen = n_done;
+    round->deadline = groups_patience(groups);
+    return true;
+}
+
 static uint64_t group_tick(struct groups *groups, struct todo *todo, struct group *group, uint64_t now)
 {
     uint64_t next = UINT64_MAX;
@@ -222,7 +239,7 @@ static uint64_t group_tick(struct groups *groups, struct todo *todo, struct grou
     for (struct round *round = group->rounds; round != NULL; round = round->next) {
         if (round->state == ROUND_OVER)
             continue;
-        if (now < round->deadline)
+        if (now < round->deadline || (round->state != ROUND_OPEN && round_lives(groups, round)))
             next = MIN(next, round->deadline);
         else if (round->state == ROUND_OPEN)
             group_late(groups, todo, group, round);

@@ -38,6 +38,9 @@ struct ask {
     bool write;
     struct wanted *wanted;
     uint8_t *buf;
+    memory_ready *ready; /* as struct asked has it */
+    void *memory;
+    struct collective_hints hints; /* of a request without group; else the group's count */
     struct ask *next;
 };
 
@@ -46,7 +49,8 @@ struct waiter {
     void (*answer)(struct waiter *waiter);
     int result;
     uint64_t bytes, ticket;
-    bool accepted; /* the request counts, whatever the result */
+    uint64_t file_size; /* as the round saw it, when that went well */
+    bool accepted;      /* the request counts, whatever the result */
 
     /* of this module */
     uint64_t number;
@@ -88,12 +92,15 @@ struct round {
     uint64_t seq;
     uint32_t n; /* ranks */
     bool write, alone;
-    uint64_t bytes; /* of all */
+    uint64_t bytes;     /* of all */
+    uint64_t file_size; /* before it was read, or after it was written */
     const struct collective_hints *hints;
     struct group_plan *plan;
     struct group_stats stats;
 
     uint64_t deadline;    /* ns; of the asking, then of the work */
+    bool no_deadline;     /* of either: the work has to make progress, no more; deadline is this module's then */
+    atomic_ulong n_done;  /* windows of the work: its progress */
     atomic_bool unwanted; /* nobody is left who wants it done: it may end at any moment, with any result */
 
     /* of this module */
@@ -102,6 +109,7 @@ struct round {
     uint32_t n_asked, n_unfetched;
     uint64_t first_ask;
     atomic_bool running;
+    unsigned long n_seen; /* of n_done, when the deadline was set */
     struct round *next;
     struct entry entry[];
 };
@@ -148,7 +156,7 @@ void groups_interrupt(struct groups *groups, uint64_t number);
 /* From here on, waiters are answered, also of errors: -EINVAL no such group of this open file, -EPERM another process's
  * rank, -EPROTO not what the others ask for, or not the next round, -EUSERS too much at once.
  *
- * ask is taken over. With ticket, the answer comes at once, and the ticket in it. hints: of a request without group. */
+ * ask is taken over. With ticket, the answer comes at once, and the ticket in it. */
 void groups_ask(struct groups *groups, const struct caller *caller, uint64_t id, uint64_t seq, bool ticket,
                 struct ask *ask, struct waiter *waiter);
 void groups_ask_alone(struct groups *groups, const struct caller *caller, bool ticket, struct ask *ask,
@@ -210,11 +218,17 @@ bool groups_show(struct groups *groups, uint32_t uid, uint64_t after, struct fal
 bool round_begin(struct round *round);
 bool round_rest(struct round *round);
 
+/* The number of the group that a round is of. */
+uint64_t round_group(const struct round *round);
+
 /* The work of a round is over. */
 void groups_done(struct groups *groups, struct round *round, int result);
 
 /* Looks at the clock; when it is to look next, at the latest: ns, or UINT64_MAX. */
 uint64_t groups_tick(struct groups *groups);
+
+/* For want of room: plans of groups that nothing is worked on for are forgotten, and what they stand on with them. */
+void groups_forget_plans(struct groups *groups);
 
 /* What there is, for tests and for fallsctl: groups, ranks in them, asks, bytes of wanted. */
 struct groups_count {

@@ -72,7 +72,7 @@ static void enter(struct groups *groups, struct entry *entry, struct ask *ask, b
 
     entry->ask = ask;
     entry->asked = true;
-    entry->bytes = ask->wanted->nest->size;
+    entry->bytes = wanted_size(ask->wanted);
     entry->ticket = ticket ? ++groups->last_ticket : 0;
     user->n_asks++;
     user->wanted += ask->wanted->cost;
@@ -86,7 +86,8 @@ static void ask_first(struct groups *groups, struct round *round, const struct a
 {
     round->write = ask->write;
     round->first_ask = groups->ops.now(groups->ctx);
-    round->deadline = round->first_ask + (uint64_t) round->group->terms.timeout * 1000000;
+    round->deadline =
+        round->no_deadline ? UINT64_MAX : round->first_ask + (uint64_t) round->group->terms.timeout * 1000000;
 }
 
 static void ask_last(struct groups *groups, struct todo *todo, struct round *round)
@@ -337,7 +338,7 @@ void groups_ask_all(struct groups *groups, const struct caller *caller, uint64_t
 static int ask_as_group(struct groups *groups, struct todo *todo, const struct caller *caller, struct ask *ask,
                         bool ticket, struct entry **ret_entry)
 {
-    const struct group_terms terms = { .nranks = 1 };
+    const struct group_terms terms = { .nranks = 1, .hints = ask->hints };
     struct user *user = user_find(groups, caller->uid);
     struct opener *opener = opener_find(groups, caller->handle);
     struct group *group = NULL;

@@ -24,6 +24,28 @@ static void forget_plan(struct group_plan *plan)
     free(plan->wanted);
 }
 
+#define PLANS 64 /* that are taken at once */
+
+void groups_forget_plans(struct groups *groups)
+{
+    struct group_plan plan[PLANS];
+    uint32_t n;
+
+    do {
+        n = 0;
+        pthread_mutex_lock(&groups->lock);
+        for (struct group *group = groups->first; group != NULL && n < PLANS; group = group->next) {
+            if (group->at_work != NULL || group->plan.plan == NULL)
+                continue;
+            plan[n++] = group->plan;
+            group->plan = (struct group_plan){ .plan = NULL };
+        }
+        pthread_mutex_unlock(&groups->lock);
+        for (uint32_t i = 0; i < n; i++)
+            forget_plan(&plan[i]);
+    } while (n == PLANS);
+}
+
 /* An answer is the last that is known of a waiter, a start the last of a round. */
 void groups_finish(struct groups *groups, struct todo *todo)
 {
@@ -164,6 +186,7 @@ struct round *round_new(struct group *group, uint64_t seq)
     round->seq = seq;
     round->n = n;
     round->alone = group->alone;
+    round->no_deadline = group->terms.timeout == FALLSFS_TIMEOUT_NONE;
     round->hints = &group->terms.hints;
     round->plan = &group->plan;
     for (uint32_t i = 0; i < n; i++)
@@ -229,6 +252,7 @@ void entry_tell(struct groups *groups, struct todo *todo, struct entry *entry)
 
     waiter->entry = NULL;
     waiter->bytes = entry->bytes;
+    waiter->file_size = entry->round->result == 0 ? entry->round->file_size : 0;
     waiter_answer(groups, todo, waiter, entry->round->result);
     entry_fetched(groups, entry);
 }

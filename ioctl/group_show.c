@@ -33,7 +33,8 @@ static void show_round(const struct round *round, uint64_t now, struct fallsfs_i
     shown->seq = round->seq;
     shown->direction = round->write ? FALLSFS_WRITE : FALLSFS_READ;
     shown->ns_since = now - round->first_ask;
-    shown->ns_left = round->deadline == UINT64_MAX ? FALLSFS_NO_DEADLINE : round->deadline - MIN(now, round->deadline);
+    shown->ns_left = round->no_deadline || round->deadline == UINT64_MAX ? FALLSFS_NO_DEADLINE
+                                                                         : round->deadline - MIN(now, round->deadline);
     shown->n_missing = round->n - round->n_asked;
     for (uint32_t i = 0; i < round->n; i++)
         if (!round->entry[i].asked)

@@ -2,13 +2,12 @@
 #include "ioctl/request.h"
 
 #include "ioctl/collective.h"
+#include "ioctl/tile.h"
+#include "layout/compose.h"
 #include "layout/layout.h"
 #include "layout/section.h"
 
 #include <string.h>
-
-#define MIN_TIMEOUT 1000
-#define MAX_TIMEOUT 3600000
 
 static bool is_zero(const void *bytes, size_t n)
 {
@@ -30,11 +29,19 @@ struct wanted *wanted_ref(struct wanted *wanted)
     return wanted;
 }
 
+static void lens_put(const struct lens *lens)
+{
+    if (lens->nest != NULL)
+        lens->put(lens->owner);
+}
+
 void wanted_put(struct wanted *wanted)
 {
     if (wanted == NULL || atomic_fetch_sub(&wanted->refs, 1) > 1)
         return;
     nest_free(wanted->nest);
+    pieces_put(wanted->pieces);
+    lens_put(&wanted->lens);
     free(wanted);
 }
 
@@ -43,15 +50,66 @@ static bool has_key(const struct wanted *wanted, const void *key, size_t len)
     return wanted->key_len == len && memcmp(wanted->key, key, len) == 0;
 }
 
+static bool lists_equal(const struct list *a, const struct list *b)
+{
+    return a->base == b->base && a->extent == b->extent && a->skip == b->skip && a->size == b->size &&
+           pieces_equal(a->pieces, b->pieces);
+}
+
 bool wanted_equal(const struct wanted *a, const struct wanted *b)
 {
-    return a == b || has_key(a, b->key, b->key_len);
+    if (a->lens.nest != b->lens.nest)
+        return false;
+    if (a == b || a->pieces == NULL || b->pieces == NULL)
+        return a == b || (a->pieces == b->pieces && has_key(a, b->key, b->key_len));
+    return lists_equal(&a->list, &b->list);
+}
+
+/* What is regular in both is so in the file: no lens is needed then. */
+static int compose(const struct nest *view, struct wanted *wanted)
+{
+    struct nest *composed;
+    int r = nest_compose(view, wanted->nest, &composed);
+
+    if (r < 0)
+        return r;
+    wanted->cost += nest_bytes(composed);
+    wanted->cost -= nest_bytes(wanted->nest);
+    nest_free(wanted->nest);
+    wanted->nest = composed;
+    return 0;
+}
+
+int wanted_look_through(const struct wanted_cache *cache, struct wanted *wanted)
+{
+    const struct nest *view = cache->lens.nest;
+    const struct asked asked = wanted_asked(wanted);
+    uint64_t last;
+
+    if (view == NULL)
+        return 0;
+    if (asked_prev(&asked, UINT64_MAX, &last) && (last >= view->size || nest_select(view, last) >= FALLS_LIMIT))
+        return -EOVERFLOW;
+    if (wanted->array_end > 0)
+        wanted->array_end = nest_select(view, MIN(wanted->array_end, view->size) - 1) + 1;
+    if (wanted->nest != NULL) {
+        int r = compose(view, wanted);
+
+        if (r != -E2BIG)
+            return r;
+    }
+    cache->lens.ref(cache->lens.owner);
+    wanted->lens = cache->lens;
+    wanted->cost += cache->lens.bytes;
+    return 0;
 }
 
 /* Takes the nest over. */
-static int wanted_new(struct nest *nest, uint64_t array_end, const void *key, size_t len, struct wanted **ret_wanted)
+static int wanted_new(const struct wanted_cache *cache, struct nest *nest, uint64_t array_end, const void *key,
+                      size_t len, struct wanted **ret_wanted)
 {
     struct wanted *wanted = malloc(sizeof *wanted + len);
+    int r;
 
     if (wanted == NULL) {
         nest_free(nest);
@@ -61,20 +119,30 @@ static int wanted_new(struct nest *nest, uint64_t array_end, const void *key, si
     wanted->cost = sizeof *wanted + len + sizeof *nest + nest->n_nodes * sizeof nest->node[0];
     atomic_init(&wanted->refs, 1);
     memcpy(wanted->key, key, len);
-    *ret_wanted = wanted;
-    return 0;
+    r = wanted_look_through(cache, wanted);
+    if (r < 0)
+        wanted_put(wanted);
+    else
+        *ret_wanted = wanted;
+    return r;
 }
 
-void wanted_cache_init(struct wanted_cache *cache)
+void wanted_cache_init(struct wanted_cache *cache, const struct lens *lens)
 {
     *cache = (struct wanted_cache){ .next = 0 };
+    if (lens != NULL) {
+        lens->ref(lens->owner);
+        cache->lens = *lens;
+    }
     pthread_mutex_init(&cache->lock, NULL);
 }
 
 void wanted_cache_done(struct wanted_cache *cache)
 {
+    wanted_cache_forget_lists(cache);
     for (uint32_t i = 0; i < WANTED_REMEMBERED; i++)
         wanted_put(cache->last[i]);
+    lens_put(&cache->lens);
     pthread_mutex_destroy(&cache->lock);
 }
 
@@ -140,28 +208,12 @@ int wanted_section(struct wanted_cache *cache, const struct fallsfs_ioc_section 
             return -EINVAL;
         r = decode_section(section, &nest, &end);
         if (r == 0)
-            r = wanted_new(nest, end, key, sizeof *section - from, &wanted);
+            r = wanted_new(cache, nest, end, key, sizeof *section - from, &wanted);
         if (r < 0)
             return r;
         remember(cache, wanted);
     }
     *ret_wanted = wanted;
-    return 0;
-}
-
-/* Moves all of it up in the file. */
-static int shift(struct nest *nest, uint64_t disp)
-{
-    uint64_t last, end;
-
-    if (!nest_prev(nest, UINT64_MAX, &last))
-        return 0;
-    if (add_overflows(last, disp, &end) || end >= FALLS_LIMIT)
-        return -EOVERFLOW;
-    for (uint32_t i = 0; i < nest->n_top; i++) {
-        nest->node[i].f.l += disp;
-        nest->node[i].f.r += disp;
-    }
     return 0;
 }
 
@@ -176,19 +228,28 @@ int wanted_falls(struct wanted_cache *cache, const struct fallsfs_ioc_falls *fal
     struct layout_error error;
     int r;
 
-    if (len == sizeof falls->text || !IS_ZERO(falls->reserved))
+    if (len == sizeof falls->text || !IS_ZERO(falls->reserved) ||
+        (falls->bytes == 0 && (falls->extent != 0 || falls->skip != 0)))
         return -EINVAL;
     wanted = recall(cache, key, text_at + len);
     if (wanted == NULL) {
         r = nest_parse(falls->text, len, &nest, &error);
         if (r < 0)
             return r;
-        r = shift(nest, falls->disp);
+        if (falls->bytes > 0) {
+            struct nest *one = nest;
+
+            r = nest_tile(one, falls->extent, falls->skip, falls->bytes, &nest);
+            nest_free(one);
+            if (r < 0)
+                return r;
+        }
+        r = nest_shift(nest, falls->disp);
         if (r < 0) {
             nest_free(nest);
             return r;
         }
-        r = wanted_new(nest, 0, key, text_at + len, &wanted);
+        r = wanted_new(cache, nest, 0, key, text_at + len, &wanted);
         if (r < 0)
             return r;
         remember(cache, wanted);
@@ -211,16 +272,34 @@ int request_check(const struct fallsfs_ioc_request *request)
                  IS_ZERO(request->reserved));
 }
 
+int request_check_list(const struct fallsfs_ioc_list *list)
+{
+    return valid(list->reserved32 == 0 && IS_ZERO(list->reserved) && list->list_off % sizeof(uint64_t) == 0 &&
+                 (list->n > 0 || list->bytes == 0));
+}
+
+static bool are_hints(const struct fallsfs_ioc_hints *hints)
+{
+    return hints->domains <= FALLSFS_DOMAINS_DISK && hints->sieve <= FALLSFS_SIEVE_OFF &&
+           hints->window <= COLLECTIVE_MAX_WINDOW && hints->workers <= COLLECTIVE_MAX_WORKERS &&
+           IS_ZERO(hints->reserved);
+}
+
+int request_check_hint(const struct fallsfs_ioc_hint *hint)
+{
+    return valid(hint->version == FALLSFS_IOCTL_VERSION && hint->reserved32 == 0 && are_hints(&hint->hints) &&
+                 hint->hints.timeout_ms == 0 && IS_ZERO(hint->reserved));
+}
+
 int request_check_join(const struct fallsfs_ioc_join *join)
 {
-    const struct fallsfs_ioc_hints *hints = &join->hints;
+    uint32_t timeout_ms = join->hints.timeout_ms;
 
     return valid(join->version == FALLSFS_IOCTL_VERSION && join->nranks > 0 && join->nranks <= FALLSFS_MAX_RANKS &&
-                 join->rank < join->nranks && join->reserved32 == 0 && hints->domains <= FALLSFS_DOMAINS_DISK &&
-                 hints->sieve <= FALLSFS_SIEVE_OFF && hints->window <= COLLECTIVE_MAX_WINDOW &&
-                 hints->workers <= COLLECTIVE_MAX_WORKERS &&
-                 (hints->timeout_ms == 0 || (hints->timeout_ms >= MIN_TIMEOUT && hints->timeout_ms <= MAX_TIMEOUT)) &&
-                 IS_ZERO(hints->reserved) && IS_ZERO(join->reserved));
+                 join->rank < join->nranks && join->reserved32 == 0 && are_hints(&join->hints) &&
+                 (timeout_ms == 0 || timeout_ms == FALLSFS_TIMEOUT_NONE ||
+                  (timeout_ms >= REQUEST_MIN_TIMEOUT && timeout_ms <= REQUEST_MAX_TIMEOUT)) &&
+                 IS_ZERO(join->reserved));
 }
 
 int request_check_buffer(const struct fallsfs_ioc_buffer *buffer)

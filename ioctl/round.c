@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "ioctl/round.h"
 
-#include <time.h>
+#include "layout/clock.h"
 
-static uint64_t now(void)
+static struct asked asked_by(const struct ask *ask)
 {
-    struct timespec time;
+    struct asked asked = wanted_asked(ask->wanted);
 
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t) time.tv_sec * 1000000000 + (uint64_t) time.tv_nsec;
+    asked.buf = ask->buf;
+    asked.ready = ask->ready;
+    asked.memory = ask->memory;
+    return asked;
 }
 
 static struct asked *asked_of(const struct round *round)
@@ -16,7 +18,7 @@ static struct asked *asked_of(const struct round *round)
     struct asked *asked = calloc(round->n, sizeof *asked);
 
     for (uint32_t i = 0; asked != NULL && i < round->n; i++)
-        asked[i] = (struct asked){ round->entry[i].ask->wanted->nest, round->entry[i].ask->buf };
+        asked[i] = asked_by(round->entry[i].ask);
     return asked;
 }
 
@@ -25,12 +27,12 @@ bool round_range(const struct round *round, uint64_t *ret_lo, uint64_t *ret_hi)
     uint64_t lo = UINT64_MAX, hi = 0;
 
     for (uint32_t i = 0; i < round->n; i++) {
-        const struct nest *nest = round->entry[i].ask->wanted->nest;
+        const struct asked asked = wanted_asked(round->entry[i].ask->wanted);
         uint64_t byte;
 
-        if (nest_next(nest, 0, &byte))
+        if (asked_next(&asked, 0, &byte))
             lo = MIN(lo, byte);
-        if (nest_prev(nest, UINT64_MAX, &byte))
+        if (asked_prev(&asked, UINT64_MAX, &byte))
             hi = MAX(hi, byte + 1);
     }
     *ret_lo = lo;
@@ -92,13 +94,14 @@ int round_run(struct round *round, const struct store *store, const struct execu
 {
     struct executor until_unwanted = *executor;
     cleanup(freep) struct asked *asked = asked_of(round);
-    uint64_t begin = now();
+    uint64_t begin = clock_ns();
     int r = asked == NULL ? -ENOMEM : 0;
 
     round->stats.plan_reused = r == 0 && is_planned(round);
     if (r == 0 && !round->stats.plan_reused)
         r = plan(round, asked, store, executor);
-    round->stats.ns_plan = now() - begin;
+    round->stats.ns_plan = clock_ns() - begin;
     until_unwanted.may_end = &round->unwanted;
+    until_unwanted.n_done = &round->n_done;
     return r < 0 ? r : collective_run(round->plan->plan, asked, store, &until_unwanted, &round->stats.last);
 }

@@ -2,21 +2,12 @@
 #include "ioctl/sieve.h"
 
 #include "ioctl/exchange.h"
-
-#include <time.h>
-
-static uint64_t now(void)
-{
-    struct timespec at;
-
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (uint64_t) at.tv_sec * 1000000000 + (uint64_t) at.tv_nsec;
-}
+#include "layout/clock.h"
 
 /* Adds what has passed since *since to *sum, and goes on from here. */
 static void lap(uint64_t *since, uint64_t *sum)
 {
-    uint64_t at = now();
+    uint64_t at = clock_ns();
 
     *sum += at - *since;
     *since = at;
@@ -57,7 +48,7 @@ static int move_mapped(struct sieve *sieve, const struct window *window, bool wr
 
     while (r == 0 && *at < window->hi) {
         void *addr;
-        uint64_t since = now();
+        uint64_t since = clock_ns();
         size_t n = store->ops->map(store->ctx, window->hi - *at, *at, writes, &addr);
 
         lap(&since, &sieve->stats.ns_io);
@@ -90,6 +81,12 @@ static int write_piece(struct sieve *sieve, uint64_t lo, uint64_t hi, const uint
     return sieve->store->ops->write(sieve->store->ctx, bytes, hi - lo, lo);
 }
 
+static void note_miss(struct sieve *sieve)
+{
+    if (sieve->missed != NULL)
+        sieve->missed(sieve->ctx);
+}
+
 int sieve_read(struct sieve *sieve, const struct window *window)
 {
     uint64_t gap = gap_in(sieve, window, false), lo, hi, at = window->lo, since, n_pieces = 0;
@@ -100,7 +97,8 @@ int sieve_read(struct sieve *sieve, const struct window *window)
         sieve->stats.windows_mapped++;
         return 0;
     }
-    since = now();
+    note_miss(sieve);
+    since = clock_ns();
     for (; r == 0 && window_piece(sieve->fad, window, at, gap, &lo, &hi); at = hi) {
         n_pieces++;
         r = read_piece(sieve, lo, hi, sieve->buf);
@@ -117,8 +115,10 @@ int sieve_read(struct sieve *sieve, const struct window *window)
 static int rewrite_piece(struct sieve *sieve, const struct window *window, uint64_t lo, uint64_t hi, uint64_t *since)
 {
     const struct store *store = sieve->store;
-    int r = store->ops->lock(store->ctx, lo, hi - lo);
+    int r;
 
+    note_miss(sieve);
+    r = store->ops->lock(store->ctx, lo, hi - lo);
     if (r < 0)
         return r;
     r = read_piece(sieve, lo, hi, sieve->buf);
@@ -146,9 +146,10 @@ static int cover_piece(struct sieve *sieve, const struct window *window, uint64_
 static int fetch(struct sieve *sieve, const struct window *window, uint64_t at)
 {
     uint64_t gap = gap_in(sieve, window, false), size = sieve->store->ops->size(sieve->store->ctx), lo, hi;
-    uint64_t since = now();
+    uint64_t since = clock_ns();
     int r = 0;
 
+    note_miss(sieve);
     for (; r == 0 && window_piece(sieve->fad, window, at, gap, &lo, &hi) && lo < size; at = hi)
         r = read_piece(sieve, lo, MIN(hi, size), sieve->buf);
     lap(&since, &sieve->stats.ns_io);
@@ -171,7 +172,7 @@ int sieve_write(struct sieve *sieve, const struct window *window)
         sieve->stats.windows_mapped++;
         return 0;
     }
-    since = now();
+    since = clock_ns();
     for (; r == 0 && window_piece(sieve->fad, window, at, gap, &lo, &hi); at = hi) {
         n_pieces++;
         /* Without gaps a piece is what somebody writes from end to end. */

@@ -27,6 +27,12 @@ struct sieve {
     const struct store *store;
     enum sieve_mode mode;
     uint8_t *buf; /* as long as a window */
+
+    /* Called before the first read of a window that is not all in memory: the disks of later windows can seek while
+     * that read waits for its own. NULL: nobody wants to know. */
+    void (*missed)(void *ctx);
+    void *ctx;
+
     struct sieve_stats stats;
 };
 

@@ -10,6 +10,10 @@
 
 #include "layout/falls.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define ARRAY_MAX_DIMS 16
 
 enum array_order {
@@ -24,14 +28,14 @@ struct array {
     uint64_t size[ARRAY_MAX_DIMS];
 };
 
-/* The dimension that varies fastest comes first: pace 0. */
+/* The dimension with this pace: pace 0 is the dimension that varies fastest in the file. */
 static inline uint32_t array_dim(const struct array *array, uint32_t pace)
 {
     return array->order == ARRAY_COLUMN_MAJOR ? pace : array->ndims - 1 - pace;
 }
 
-/* 0 and the bytes of the array without its header; -EINVAL no dimension, too many or an empty one, no element size;
- * -EOVERFLOW header and array reach past FALLS_LIMIT. */
+/* Stores the bytes of the array without its header: 0; -EINVAL no dimension, too many or an empty one, no element
+ * size; -EOVERFLOW header and array reach past FALLS_LIMIT. */
 static inline int array_bytes(const struct array *array, uint64_t *ret_bytes)
 {
     uint64_t bytes = array->elem;
@@ -49,5 +53,9 @@ static inline int array_bytes(const struct array *array, uint64_t *ret_bytes)
     *ret_bytes = bytes;
     return 0;
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-/* Elements at any address, of any type. */
+/* Integers that may be read and written at any address, whatever type the bytes there have. */
 typedef uint8_t __attribute__((may_alias)) any_u8;
 typedef uint16_t __attribute__((may_alias, aligned(1))) any_u16;
 typedef uint32_t __attribute__((may_alias, aligned(1))) any_u32;
 typedef uint64_t __attribute__((may_alias, aligned(1))) any_u64;
 
-/* In two steps: an alignment given together with vector_size is lost. */
+/* A vector type is made in two steps, since an alignment that is given together with vector_size is lost. */
 typedef unsigned char __attribute__((vector_size(16))) v16;
 typedef unsigned char __attribute__((vector_size(64))) v64;
 typedef uint32_t __attribute__((vector_size(16))) v4u32;
@@ -19,9 +19,10 @@ typedef v64 __attribute__((may_alias, aligned(1))) any_v64;
 typedef v4u32 __attribute__((may_alias, aligned(1))) any_v4u32;
 typedef v2u64 __attribute__((may_alias, aligned(1))) any_v2u64;
 
-#define LONG_PIECE 2048 /* from here on memcpy, which knows the caches, is faster */
+#define LONG_PIECE 2048 /* memcpy, which knows the caches, is faster for longer pieces */
 
-/* Keeps a compiler from making more of a loop than it says: a call of memcpy, or vectors put together on the stack. */
+/* Keeps a compiler from making something slower of a loop: a call of memcpy, or vectors that are put together on the
+ * stack. */
 #define SCALAR_LOOP __asm__ volatile("")
 
 /* -- any stride, also one that is no multiple of the element -- */
@@ -45,7 +46,8 @@ typedef v2u64 __attribute__((may_alias, aligned(1))) any_v2u64;
 SCALAR_LOOPS(any_u8)
 SCALAR_LOOPS(any_u16)
 
-/* The two sizes that matter most: a vector put together lane by lane, in a register. */
+/* Elements of 4 and 8 bytes matter most: they are moved in vectors that are put together lane by lane, in a
+ * register. */
 
 static void gather_strided_any_u32(any_u32 *to, const unsigned char *from, size_t stride, size_t n)
 {
@@ -106,7 +108,8 @@ static void scatter_strided_any_u64(unsigned char *to, const any_u64 *from, size
 #include "layout/copy_loops.h"
 
 #if defined(__x86_64__)
-/* Strides that are shuffles; measured with gcc 12 on Sapphire Rapids, all others are as fast or faster lane by lane. */
+/* The strides for which shuffles are fastest, as measured with gcc 12 on Sapphire Rapids: all others are as fast or
+ * faster lane by lane. */
 #define TARGET         __attribute__((target("avx2")))
 #define NAME(function) function##_avx2
 #define GATHER_STEPS(STEP, type) \

@@ -5,8 +5,12 @@
 
 #include "layout/base.h"
 
-typedef void copy_gather(void *restrict packed, const void *restrict spread, size_t len, size_t stride, size_t n);
-typedef void copy_scatter(void *restrict spread, const void *restrict packed, size_t len, size_t stride, size_t n);
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef void copy_gather(void *__restrict packed, const void *__restrict spread, size_t len, size_t stride, size_t n);
+typedef void copy_scatter(void *__restrict spread, const void *__restrict packed, size_t len, size_t stride, size_t n);
 
 struct copy_loops {
     const char *name; /* of the instruction set */
@@ -18,5 +22,9 @@ struct copy_loops {
 const struct copy_loops *copy_loops_usable(unsigned i);
 
 const struct copy_loops *copy_loops_best(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

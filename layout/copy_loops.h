@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Included by copy.c once for each instruction set, with TARGET, NAME(function) and GATHER_STEPS defined: the strides,
- * in elements, that the set has shuffles for. There the stride is a constant; only then does a compiler see them. */
+/* The loops for one instruction set: copy.c includes this file once for each, with TARGET, NAME(function) and
+ * GATHER_STEPS defined. GATHER_STEPS lists the strides, in elements, for which the set has shuffles: each of them gets
+ * a loop with a constant stride, since a compiler finds the shuffle only there. */
 
 #define GATHER_STEP(type, step)        \
     case step:                         \
@@ -44,7 +45,8 @@ LOOPS(any_u16)
 LOOPS(any_u32)
 LOOPS(any_u64)
 
-/* A call of memcpy costs as much as moving some hundred bytes: short pieces are moves that may overlap. */
+/* Copies one piece. A call of memcpy costs as much as moving some hundred bytes, so a short piece is moved by loads and
+ * stores of fixed width, the last of which may overlap those before it. */
 TARGET static inline void NAME(piece)(unsigned char *restrict to, const unsigned char *restrict from, size_t len)
 {
     if (len > LONG_PIECE) {

@@ -31,7 +31,7 @@ static void sizes_done(struct sizes *sizes)
     free(sizes->block);
 }
 
-/* Adds what one repetition of the node holds, times over. */
+/* Adds to size, for each element, times as many bytes as one repetition of the node holds of it. */
 static void add_block(const struct cover *cover, const struct cover_node *node, uint64_t times, uint64_t *size)
 {
     for (uint32_t i = node->child; i < node->child + node->n_child; i++) {
@@ -52,7 +52,7 @@ static bool same_extent(const struct part *first)
     return true;
 }
 
-/* Where the next nodes and steps go. */
+/* A cover being filled: free_node and free_step are where the next nodes and steps go. */
 struct freezer {
     struct cover *cover;
     struct sizes *sizes;
@@ -111,8 +111,8 @@ static void store_steps(struct cover *cover, const struct cover_node *node, uint
     }
 }
 
-/* What a repetition of the node, which is on this level, adds to the offsets of the leaves below it; then the same for
- * the inner nodes below. */
+/* Stores with each leaf below the node, which is on this level, what one repetition of the node adds to the leaf's
+ * offset; then does the same for the inner nodes below. */
 static void set_steps(struct cover *cover, const struct cover_node *node, uint32_t level, uint64_t *size)
 {
     clear_sizes(cover, node, size);
@@ -164,7 +164,9 @@ int cover_new(const struct part *first, uint64_t size, uint32_t n_elements, stru
     cover = calloc(1, sizeof *cover + count.nodes * sizeof cover->node[0]);
     if (cover == NULL)
         return -ENOMEM;
-    *cover = (struct cover){ .n_nodes = count.nodes, .n_leaves = count.leaves, .depth = count.depth };
+    *cover = (struct cover){
+        .n_nodes = count.nodes, .n_leaves = count.leaves, .n_steps = count.steps, .depth = count.depth
+    };
     cover->step = calloc(count.steps, sizeof cover->step[0]);
     sizes.before = calloc(n_elements, sizeof sizes.before[0]);
     sizes.block = calloc(n_elements, sizeof sizes.block[0]);
@@ -191,6 +193,11 @@ void cover_free(struct cover *cover)
 void cover_freep(struct cover **cover)
 {
     cover_free(*cover);
+}
+
+size_t cover_bytes(const struct cover *cover)
+{
+    return sizeof *cover + cover->n_nodes * sizeof cover->node[0] + cover->n_steps * sizeof cover->step[0];
 }
 
 static uint32_t find_child(const struct cover *cover, const struct cover_node *node, uint64_t x)

@@ -12,6 +12,12 @@
 
 #include "layout/draft.h"
 
+#ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic" /* C++ has no arrays without a size; its compilers have */
+extern "C" {
+#endif
+
 struct cover_node {
     uint64_t l, len;         /* first byte in the parent's block, bytes of one repetition */
     uint64_t n;              /* repetitions; a leaf has one, the root as many as fit */
@@ -27,7 +33,7 @@ struct cover_node {
 
 struct cover {
     uint64_t *step;
-    uint32_t n_nodes, n_leaves, depth;
+    uint32_t n_nodes, n_leaves, n_steps, depth;
     struct cover_node node[]; /* siblings lie together; node[0] is the root: the pattern itself */
 };
 
@@ -35,6 +41,9 @@ struct cover {
 int cover_new(const struct part *first, uint64_t size, uint32_t n_elements, struct cover **ret_cover);
 void cover_free(struct cover *cover);
 void cover_freep(struct cover **cover);
+
+/* The bytes of memory that a cover takes. */
+size_t cover_bytes(const struct cover *cover);
 
 /* The way down to a leaf: which repetition on each level. */
 struct cover_path {
@@ -46,7 +55,7 @@ struct cover_path {
 /* The leaf that owns byte x of the pattern's part of the file; returns how far into its segment x lies. */
 uint64_t cover_find(const struct cover *cover, uint64_t x, struct cover_path *ret_path);
 
-/* On to the segment that follows. */
+/* Moves a path on to the segment that follows in the file. */
 void cover_advance(const struct cover *cover, struct cover_path *path);
 
 /* Where the segment that the path leads to starts in its subfile. */
@@ -59,5 +68,10 @@ static inline uint64_t cover_sub_off(const struct cover *cover, const struct cov
         sub_off += path->block[level] * step[level];
     return sub_off;
 }
+
+#ifdef __cplusplus
+}
+#pragma GCC diagnostic pop
+#endif
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "layout/sweep.h"
 
-/* n pieces of len bytes, stride apart, of which inner selects a part; NULL inner: all. */
+/* A part of n pieces of len bytes, stride apart; inner says what is selected of each piece, NULL that all of it is. */
 static struct part *pieces(struct draft *draft, uint64_t first, uint64_t len, uint64_t stride, uint64_t n,
                            struct part *inner, uint32_t owner)
 {
@@ -39,7 +39,7 @@ struct part *dist_twod(struct draft *draft, uint64_t unit, uint64_t groups, uint
     return pieces(draft, first * unit * factor + (element - first) * unit, unit, members * unit, factor, NULL, element);
 }
 
-/* k indices in a row. */
+/* One turn of a distribution: k indices in a row, slice bytes each; inner says what is selected of each index. */
 static struct part *one_turn(struct draft *draft, uint64_t slice, uint64_t k, struct part *inner, uint32_t owner)
 {
     struct parts reduced = { 0 };
@@ -50,7 +50,7 @@ static struct part *one_turn(struct draft *draft, uint64_t slice, uint64_t k, st
     return reduced.first;
 }
 
-/* What process i has of one dimension of n indices, slice bytes each, of which inner is selected. */
+/* What process i has of one dimension of n indices, slice bytes each; inner says what is selected of each index. */
 static struct part *dist_dimension(struct draft *draft, const struct dist *dist, uint64_t n, uint64_t slice, uint64_t i,
                                    struct part *inner, uint32_t owner)
 {
@@ -96,7 +96,7 @@ struct part *dist_array_element(struct draft *draft, const struct dist_array *di
     for (uint32_t pace = 0; pace < array->ndims && draft->error == 0; pace++) {
         uint32_t dim = array_dim(array, pace);
 
-        /* Put in order at once: several parts of the next dimension will share it. */
+        /* The list is put in order at once, since several parts of the next dimension will share it. */
         inner = parts_sweep(
             draft, dist_dimension(draft, &dist->dist[dim], array->size[dim], slice, index[dim], inner, element), &none);
         if (inner == NULL)

@@ -13,6 +13,10 @@
 #include "layout/array.h"
 #include "layout/draft.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum dist_kind {
     DIST_WHOLE, /* the notation's *: not divided */
     DIST_BLOCK,
@@ -30,11 +34,16 @@ struct dist_array {
     struct dist dist[ARRAY_MAX_DIMS];
 };
 
-/* Callers have checked that a period, all elements together, lies within FALLS_LIMIT. */
+/* Each makes the parts of one element. Callers have checked that a period, all elements together, lies within
+ * FALLS_LIMIT. */
 struct part *dist_stripe(struct draft *draft, uint64_t unit, uint32_t element);
 struct part *dist_var(struct draft *draft, const uint64_t unit[], uint32_t element);
 struct part *dist_twod(struct draft *draft, uint64_t unit, uint64_t groups, uint64_t factor, uint32_t n_elements,
                        uint32_t element);
 struct part *dist_array_element(struct draft *draft, const struct dist_array *dist, uint32_t element);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

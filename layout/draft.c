@@ -92,7 +92,7 @@ void parts_append(struct parts *parts, struct part *part)
     parts->last = part;
 }
 
-/* The inner list moved down by shift, its block now starting that much later. */
+/* A copy of the list with shift taken off all its positions: the block around it now starts that much later. */
 static struct part *parts_shifted_down(struct draft *draft, const struct part *first, uint64_t shift)
 {
     struct parts moved = { 0 };
@@ -102,7 +102,8 @@ static struct part *parts_shifted_down(struct draft *draft, const struct part *f
     return moved.first;
 }
 
-/* One step towards the simplest form; false when there is none left. The inner list is reduced and in order. */
+/* Takes one step towards the simplest form of p; false when there is none left. The inner list of p is reduced and in
+ * order. */
 static bool reduce_step(struct draft *draft, struct part *p)
 {
     struct part *q = p->inner;
@@ -160,7 +161,7 @@ void parts_reduce(struct draft *draft, struct parts *out, const struct part *par
         parts_append(out, draft_copy(draft, q, p->f.l));
 }
 
-/* Both select the same of a block, wherever the block lies. */
+/* Whether both select the same bytes of one of their blocks, wherever the blocks lie. */
 static bool same_block(const struct part *a, const struct part *b)
 {
     if (falls_len(&a->f) != falls_len(&b->f) || (a->inner == NULL) != (b->inner == NULL))
@@ -183,7 +184,7 @@ bool parts_equal(const struct part *a, const struct part *b)
     return a == b;
 }
 
-/* A leaf that goes on where the one before it ends: one segment. */
+/* Makes one segment of last and p when both are single segments of one owner and p starts where last ends. */
 static bool join_touching(struct part *last, const struct part *p)
 {
     if (last->inner != NULL || p->inner != NULL || last->f.n > 1 || p->f.n > 1 || last->owner != p->owner ||
@@ -194,7 +195,7 @@ static bool join_touching(struct part *last, const struct part *p)
     return true;
 }
 
-/* The same blocks once more, at the same distance: one family. */
+/* Adds the blocks of p to the family last when they are the same blocks, and go on at the same distance. */
 static bool join_blocks(struct part *last, const struct part *p)
 {
     uint64_t step = last->f.n > 1 ? last->f.s : p->f.n > 1 ? p->f.s : p->f.l - last->f.l;
@@ -206,7 +207,8 @@ static bool join_blocks(struct part *last, const struct part *p)
     return true;
 }
 
-/* The same family once more: a family of families, begun or continued. */
+/* Makes a family of families of last and p, or adds p to it, when p is the same family as last, or as the one that last
+ * repeats. */
 static bool join_families(struct draft *draft, struct part *last, const struct part *p)
 {
     struct part *one = last->inner;
@@ -256,7 +258,8 @@ struct part *parts_tidy(struct draft *draft, struct part *first)
     return first;
 }
 
-/* Reduces what is in order already; leaves the rest to the sweep that will order it. */
+/* Appends p in simplest form when its inner list is in order, else as it is: the sweep that orders it will reduce
+ * it. */
 static void append_cut(struct draft *draft, struct parts *out, const struct part *p)
 {
     if (p->inner == NULL || p->swept)

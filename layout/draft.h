@@ -11,9 +11,13 @@
 
 #include "layout/falls.h"
 
-/* What sweeping and intersecting may pile up: levels, parts, steps. Beyond, a layout or an intersection counts as too
- * irregular, -E2BIG. Users see these limits: regular patterns come nowhere near them, and they bound what a hostile one
- * can cost to some milliseconds. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How much sweeping and intersecting may pile up: levels, parts, steps. A layout or an intersection that needs more
+ * counts as too irregular, -E2BIG. Users see these limits: regular patterns come nowhere near them, and they bound what
+ * a hostile pattern can cost to some milliseconds. */
 #define DRAFT_MAX_DEPTH 40
 #define DRAFT_MAX_PARTS (1u << 18)
 #define DRAFT_MAX_WORK  (1u << 18)
@@ -40,7 +44,7 @@ struct draft {
 
 void draft_done(struct draft *draft);
 
-/* Memory that lives as long as the draft; NULL after an error. */
+/* Allocates memory that lives as long as the draft; NULL after an error. */
 void *draft_alloc(struct draft *draft, size_t size);
 
 /* A new part that is in no list; NULL after an error. */
@@ -54,8 +58,8 @@ bool draft_work(struct draft *draft, size_t steps);
 
 void parts_append(struct parts *parts, struct part *part);
 
-/* Appends in simplest form: blocks trimmed to what they select, a single block replaced by what it holds, levels that
- * continue each other made one. May append several parts, or none for an empty inner list. */
+/* Appends a part in simplest form: blocks trimmed to what they select, a single block replaced by what it holds,
+ * levels that continue each other made one. It may append several parts, or none when the inner list is empty. */
 void parts_reduce(struct draft *draft, struct parts *out, const struct part *part);
 
 /* Brings an ordered list of reduced parts into canonical form: neighbours that touch or repeat become one. */
@@ -71,5 +75,9 @@ bool parts_next(const struct part *first, uint64_t x, uint64_t *ret_byte, const 
 uint64_t parts_end(const struct part *first);
 
 bool parts_equal(const struct part *a, const struct part *b);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

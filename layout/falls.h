@@ -11,6 +11,10 @@
 
 #include "layout/base.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define FALLS_LIMIT     (UINT64_C(1) << 62) /* the last byte that has a place; no pattern is longer */
 #define FALLS_MAX_DEPTH 16                  /* levels of nesting that a user may write */
 #define FALLS_MAX_NODES 4096                /* FALLS in one layout, all levels and elements together */
@@ -25,7 +29,7 @@ static inline uint64_t falls_len(const struct falls *f)
     return f->r - f->l + 1;
 }
 
-/* The byte after the last one. */
+/* The byte after the last one that the FALLS selects. */
 static inline uint64_t falls_end(const struct falls *f)
 {
     return f->l + (f->n - 1) * f->s + falls_len(f);
@@ -72,7 +76,8 @@ static inline bool lcm_overflows(uint64_t a, uint64_t b, uint64_t *ret)
     return mul_overflows(a / gcd_u64(a, b), b, ret) || *ret > FALLS_LIMIT;
 }
 
-/* Division by a number that is nearly always a power of two: shift says which, or DIV_PLAIN. */
+/* Division by a number that is nearly always a power of two: div_shift says which power, or DIV_PLAIN when it is
+ * none. */
 #define DIV_PLAIN 64
 
 static inline uint8_t div_shift(uint64_t by)
@@ -84,5 +89,9 @@ static inline uint64_t div_by(uint64_t x, uint64_t by, uint8_t shift)
 {
     return shift < DIV_PLAIN ? x >> shift : x / by;
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

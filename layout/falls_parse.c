@@ -42,7 +42,7 @@ static int check_tuple(struct scanner *scanner, const struct spec *spec, const s
     return 0;
 }
 
-/* The last byte any of the FALLS' elements may select. */
+/* Stores the last byte that any of the FALLS' elements may select; true when it does not lie before FALLS_LIMIT. */
 static bool spec_last_overflows(const struct spec *spec, uint64_t *ret_last)
 {
     uint64_t shifts;
@@ -55,21 +55,14 @@ static int parse_falls(struct scanner *scanner, unsigned depth, uint32_t origin,
 
 static int add_origin(struct scanner *scanner, size_t at)
 {
-    if (scanner->n_origins == scanner->room) {
-        uint32_t room = MAX(scanner->room * 2, 16);
-        size_t *grown = realloc(scanner->origin_at, room * sizeof grown[0]);
-
-        if (grown == NULL)
-            return scan_out_of_memory(scanner);
-        scanner->origin_at = grown;
-        scanner->room = room;
-    }
+    if (!array_grow(scanner->origin_at, scanner->n_origins))
+        return scan_out_of_memory(scanner);
     scanner->origin_at[scanner->n_origins++] = at;
     return 0;
 }
 
-/* A set of FALLS, all of which stand for the same number of elements; *nodes counts those of one of them. On the
- * outermost level, 1, each FALLS is an origin of its own. */
+/* Parses a set of FALLS, all of which must stand for the same number of elements, and adds to *nodes how many FALLS one
+ * of these elements takes. On the outermost level, depth 1, each FALLS is an origin of its own. */
 static int parse_set(struct scanner *scanner, unsigned depth, uint32_t origin, struct spec **ret_set, uint32_t *nodes)
 {
     struct spec **next = ret_set;
@@ -146,7 +139,7 @@ static int parse_suffix(struct scanner *scanner, struct spec *spec)
     return 0;
 }
 
-/* "(" l,r,s,n [ ";" d,p ] [ ", {" falls,... "}" ] ")" */
+/* Parses "(" l,r,s,n [ ";" d,p ] [ ", {" falls,... "}" ] ")". */
 static int parse_falls(struct scanner *scanner, unsigned depth, uint32_t origin, struct spec **ret_spec)
 {
     struct spec *spec = draft_alloc(&scanner->draft, sizeof *spec);
@@ -188,7 +181,7 @@ static int parse_falls(struct scanner *scanner, unsigned depth, uint32_t origin,
     return 0;
 }
 
-/* The set of the k-th of the elements that a set of FALLS stands for. */
+/* Builds the set of the k-th of the elements that a set of FALLS stands for. */
 static struct part *expand_set(struct draft *draft, const struct spec *set, uint64_t k, uint32_t owner)
 {
     struct parts out = { 0 };
@@ -208,7 +201,7 @@ static struct part *expand_set(struct draft *draft, const struct spec *set, uint
     return out.first;
 }
 
-/* [disk ":"] falls { "," falls } or "()" */
+/* Parses [disk ":"] falls { "," falls } or "()". */
 static int parse_element(struct scanner *scanner, struct element_spec **ret_element, uint64_t *n_nodes)
 {
     struct element_spec *element = draft_alloc(&scanner->draft, sizeof *element);
@@ -244,7 +237,7 @@ static int parse_element(struct scanner *scanner, struct element_spec **ret_elem
     return 0;
 }
 
-/* What the proof found, said in the words and places of the text. */
+/* Says what pattern_new found wrong, in the words of the notation and at its place in the text. */
 static int fail_pattern(struct scanner *scanner, int r, const struct pattern_error *error, size_t start)
 {
     const uint32_t *origin = error->origin;
@@ -330,7 +323,7 @@ int falls_parse_elements(struct scanner *scanner, struct layout *layout, struct 
     return scan_accept(scanner, '}') ? 0 : scan_fail_expected(scanner, "',', ';' or '}'");
 }
 
-/* The swept set in braces. */
+/* Parses a set in braces, and sweeps it. */
 static int parse_nest(struct scanner *scanner, struct part **ret_swept)
 {
     struct pattern_error error = { 0 };

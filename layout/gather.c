@@ -3,7 +3,7 @@
 
 #include "layout/copy.h"
 
-/* One call: which way, and where the two buffers have come to. */
+/* One call of nest_gather or nest_scatter: its buffers, its window [lo, hi), and how many bytes it has moved so far. */
 struct transfer {
     const struct nest *nest;
     const struct copy_loops *loops;
@@ -14,7 +14,7 @@ struct transfer {
     size_t moved;
 };
 
-/* n pieces of len bytes, stride apart, the first at file_off; all inside the window. */
+/* Moves n pieces of len bytes, stride apart, the first at file_off; all of them lie inside the window. */
 static void move_pieces(struct transfer *t, uint64_t file_off, uint64_t len, uint64_t stride, uint64_t n)
 {
     if (t->gather)
@@ -26,7 +26,7 @@ static void move_pieces(struct transfer *t, uint64_t file_off, uint64_t len, uin
 
 static void move_set(struct transfer *t, uint32_t first, uint32_t count, uint64_t base);
 
-/* What a block that the window may cut selects. */
+/* Moves what the node selects of one block, which the window may cut. */
 static void move_cut_block(struct transfer *t, const struct nest_node *node, uint64_t block_off)
 {
     uint64_t from = MAX(t->lo, block_off), to = MIN(t->hi, block_off + falls_len(&node->f));
@@ -39,7 +39,7 @@ static void move_cut_block(struct transfer *t, const struct nest_node *node, uin
         move_pieces(t, from, to - from, to - from, 1);
 }
 
-/* Blocks that lie in the window whole. */
+/* Moves what the node selects of n blocks that lie in the window whole. */
 static void move_blocks(struct transfer *t, const struct nest_node *node, uint64_t block_off, uint64_t n)
 {
     const struct nest_node *inner = &t->nest->node[node->child];
@@ -56,7 +56,7 @@ static void move_blocks(struct transfer *t, const struct nest_node *node, uint64
     }
 }
 
-/* Members of the set at node[first .. first + count), whose block starts at base. */
+/* Moves what the members node[first .. first + count) select in the window; the block around them starts at base. */
 static void move_set(struct transfer *t, uint32_t first, uint32_t count, uint64_t base)
 {
     uint32_t i = nest_find(t->nest, first, count, t->lo > base ? t->lo - base : 0);

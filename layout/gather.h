@@ -11,8 +11,16 @@
 
 #include "layout/nest.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Both move the members in [lo, hi) and return how many there are. The buffers must not overlap. */
 size_t nest_gather(const struct nest *nest, uint64_t lo, uint64_t hi, const void *spread, void *packed);
 size_t nest_scatter(const struct nest *nest, uint64_t lo, uint64_t hi, void *spread, const void *packed);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -16,6 +16,10 @@
 
 #include <stdio.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define LAYOUT_ANY_DISK UINT32_MAX /* the volume chooses */
 #define LAYOUT_MAX_DISK 65535
 #define LAYOUT_MAX_NAME 64
@@ -65,31 +69,46 @@ int layout_parse(const char *text, size_t len, uint32_t n_disks, struct layout *
 void layout_free(struct layout *layout);
 void layout_freep(struct layout **layout);
 
-/* Its text as it was typed, but without the part that names disks. NULL without memory. */
+/* The bytes of memory that a layout takes. */
+size_t layout_bytes(const struct layout *layout);
+
+/* The layout's text as it was typed, but without the part that names disks. NULL without memory. */
 char *layout_without_disks(const struct layout *layout);
 
-/* A set of nested FALLS alone, "{ falls, ... }": views, sections, tests. */
+/* Parses a set of nested FALLS alone, "{ falls, ... }". */
 int nest_parse(const char *text, size_t len, struct nest **ret_nest, struct layout_error *ret_error);
 
-/* What the bytes of a file mean, "shape=8192x8192 elem=8 type=f8 order=row header=512": all but shape can be left out.
- * elem is the type's then, or 1; ret_type is as written, or empty. Errors as layout_parse. */
-int layout_parse_array(const char *text, size_t len, struct array *ret_array, char ret_type[static LAYOUT_MAX_TYPE],
+/* Parses what the bytes of a file mean, "shape=8192x8192 elem=8 type=f8 order=row header=512": all but shape can be
+ * left out. The type is one that numpy has, and may begin with a byte order: >f8. Without elem an element is as large
+ * as the type says, or 1 byte. ret_type is the type as written, or empty. Errors as layout_parse. */
+int layout_parse_array(const char *text, size_t len, struct array *ret_array, char ret_type[LAYOUT_MAX_TYPE],
                        struct layout_error *ret_error);
 
-/* SIZE alone, as command lines have it: -EINVAL, or -EOVERFLOW beyond FALLS_LIMIT. */
+/* Whether it is a type as numpy writes it, of a size that numpy has. */
+bool layout_is_type(const char *word);
+
+/* Prints such a text, with all that is known; type may be empty. */
+void layout_print_array(FILE *out, const struct array *array, const char *type);
+
+/* Parses a SIZE that is all of a word, as command lines have it: -EINVAL, or -EOVERFLOW beyond FALLS_LIMIT. */
 int layout_parse_size(const char *word, uint64_t *ret_size);
 
-/* "column 14: why", with the line before it where there are several. */
+/* Prints "column 14: why", with the number of the line before it where the text has several. */
 void layout_error_print(FILE *out, const struct layout_error *error);
 
-/* The canonical form, in FALLS; a layout without pattern as it was typed, tidied. Parsing it again gives the same. */
+/* Prints the canonical form, in FALLS; of a layout without pattern its kind and numbers. Parsing it again gives the
+ * same. */
 void layout_print(FILE *out, const struct layout *layout);
 void nest_print(FILE *out, const struct nest *nest);
 
-/* The same as text, to be freed; NULL without memory. */
+/* What layout_print prints, as a text to be freed; NULL without memory. */
 char *layout_canonical(const struct layout *layout);
 
-/* 64K where that is exact, else all digits. */
+/* Prints a size as 64K where that is exact, else with all digits. */
 void layout_print_size(FILE *out, uint64_t size);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

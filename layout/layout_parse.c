@@ -20,22 +20,14 @@ static int parse_stripe(struct scanner *scanner, struct layout *layout)
 
 static int parse_var(struct scanner *scanner, struct layout *layout)
 {
-    uint64_t room = 0;
 
     do {
         int r;
 
         if (layout->n == FALLS_MAX_NODES)
             return scan_fail(scanner, -E2BIG, scanner->at, "more than %d elements", FALLS_MAX_NODES);
-        if (layout->n == room) {
-            uint64_t *grown;
-
-            room = MAX(room * 2, 16);
-            grown = realloc(layout->var_unit, room * sizeof grown[0]);
-            if (grown == NULL)
-                return scan_out_of_memory(scanner);
-            layout->var_unit = grown;
-        }
+        if (!array_grow(layout->var_unit, layout->n))
+            return scan_out_of_memory(scanner);
         r = scan_positive(scanner, "a unit", &layout->var_unit[layout->n++]);
         if (r < 0)
             return r;
@@ -73,7 +65,7 @@ int scan_extents(struct scanner *scanner, const char *what, uint64_t extent[], u
     return 0;
 }
 
-/* (block|cyclic[(k)]|*, ...) */
+/* Parses (block|cyclic[(k)]|*, ...). */
 static int parse_dists(struct scanner *scanner, struct dist dist[], uint32_t *ret_n)
 {
     uint32_t n = 0;
@@ -122,7 +114,7 @@ enum array_key { KEY_SHAPE, KEY_ELEM, KEY_ORDER, KEY_DIST, KEY_GRID, N_KEYS };
 
 static const char *const array_key_name[N_KEYS] = { "shape", "elem", "order", "dist", "grid" };
 
-/* What the keys of one array(...) said, and where. */
+/* Which keys of one array(...) were given, and where the value of each starts in the text. */
 struct array_keys {
     bool seen[N_KEYS];
     size_t at[N_KEYS];
@@ -154,7 +146,7 @@ static int parse_array_key(struct scanner *scanner, struct dist_array *dist, str
     return scan_extents(scanner, "a grid dimension", keys->grid, &keys->n_grid);
 }
 
-/* Shape, distribution and grid must speak of the same dimensions. */
+/* Checks that shape, distribution and grid speak of the same dimensions, and finds the number of elements. */
 static int check_array(struct scanner *scanner, struct layout *layout, const struct array_keys *keys, size_t start)
 {
     struct dist_array *dist = &layout->array;
@@ -236,7 +228,8 @@ static int parse_named(struct scanner *scanner, struct layout *layout)
     return r < 0 ? r : scan_accept(scanner, ')') ? 0 : scan_fail_expected(scanner, "',' or ')'");
 }
 
-/* Bytes of one period, checked; units of 0 do not exist. */
+/* Stores the bytes of one period of a layout made of units; true when they are more than FALLS_LIMIT. The parser has
+ * refused units of 0. */
 static bool named_size_overflows(const struct layout *layout, uint64_t *ret_size)
 {
     uint64_t size = layout->unit;
@@ -292,25 +285,18 @@ static int build_named(struct scanner *scanner, struct layout *layout, size_t st
 
 /* -- disp, on -- */
 
+/* Appends a disk to the layout's list. A disk may be named again: two places of the list then lie on it. */
 static int add_disk(struct scanner *scanner, struct layout *layout, uint32_t disk, size_t at)
 {
-    for (uint32_t i = 0; i < layout->n_disks; i++)
-        if (layout->disk[i] == disk)
-            return scan_fail(scanner, -EINVAL, at, "d%" PRIu32 " is named twice", disk);
     if (layout->n_disks == FALLS_MAX_NODES)
         return scan_fail(scanner, -E2BIG, at, "more than %d disks", FALLS_MAX_NODES);
-    if ((layout->n_disks & (layout->n_disks - 1)) == 0) { /* full at each power of two */
-        uint32_t *grown = realloc(layout->disk, MAX(2 * layout->n_disks, 1) * sizeof grown[0]);
-
-        if (grown == NULL)
-            return scan_out_of_memory(scanner);
-        layout->disk = grown;
-    }
+    if (!array_grow(layout->disk, layout->n_disks))
+        return scan_out_of_memory(scanner);
     layout->disk[layout->n_disks++] = disk;
     return 0;
 }
 
-/* d0,d2-d5 */
+/* Parses a list of disks, d0,d2-d5. */
 static int parse_disk_list(struct scanner *scanner, struct layout *layout)
 {
     layout->disks = DISKS_LIST;
@@ -434,6 +420,17 @@ void layout_free(struct layout *layout)
     free(layout->disk);
     pattern_free(layout->pattern);
     free(layout);
+}
+
+size_t layout_bytes(const struct layout *layout)
+{
+    size_t bytes = sizeof *layout + strlen(layout->text) + 1 + layout->n_disks * sizeof layout->disk[0];
+
+    if (layout->var_unit != NULL)
+        bytes += layout->n * sizeof layout->var_unit[0];
+    if (layout->element_disk != NULL)
+        bytes += layout->pattern->n_elements * sizeof layout->element_disk[0];
+    return layout->pattern != NULL ? bytes + pattern_bytes(layout->pattern) : bytes;
 }
 
 void layout_freep(struct layout **layout)

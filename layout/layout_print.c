@@ -31,7 +31,7 @@ void nest_print(FILE *out, const struct nest *nest)
     fputc('}', out);
 }
 
-/* b is a, by bytes further on. */
+/* Whether b selects what a does, by bytes further on. */
 static bool is_shifted(const struct nest *a, const struct nest *b, uint64_t by)
 {
     if (a->n_top != b->n_top || a->n_nodes != b->n_nodes)
@@ -52,7 +52,7 @@ static uint32_t disk_of(const struct layout *layout, uint32_t element)
     return layout->element_disk != NULL ? layout->element_disk[element] : LAYOUT_ANY_DISK;
 }
 
-/* How many elements from i on are the same set, shifted again and again: the PITFALLS suffix. */
+/* How many elements from i on are the same set, each shifted by as much against the one before: the PITFALLS suffix. */
 static struct shift find_shift(const struct layout *layout, uint32_t i)
 {
     const struct element *element = layout->pattern->element;
@@ -105,7 +105,7 @@ void layout_print_size(FILE *out, uint64_t size)
         fputc(suffix[power - 1], out);
 }
 
-/* Only kinds whose number of elements is left to the volume have no pattern. */
+/* Prints a layout without pattern: only kinds whose number of elements is left to the volume have none. */
 static void print_open_kind(FILE *out, const struct layout *layout)
 {
     fputs(layout->kind == LAYOUT_TWOD ? "twod(" : "stripe(", out);

@@ -53,7 +53,8 @@ int runs_init(struct runs *runs, const struct pattern *pattern, uint64_t file_of
     return 0;
 }
 
-/* Segments of the same element that follow each other in the file follow each other in the subfile too. */
+/* Joins to the run that reaches end the segments of the same element that follow it in the file, since they follow it
+ * in the subfile too. Returns where the run ends then, and leaves the path at its last segment. */
 static uint64_t join_following(struct runs *runs, uint64_t end)
 {
     const struct cover *cover = runs->pattern->cover;

@@ -8,6 +8,10 @@
 
 #include "layout/pattern.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct place {
     uint32_t element; /* or ELEMENT_HEADER */
     uint64_t sub_off;
@@ -25,20 +29,25 @@ struct runs {
     struct cover_path path;
 };
 
-/* -EOVERFLOW past FALLS_LIMIT. */
+/* Finds the place of a byte of the file; -EOVERFLOW past FALLS_LIMIT. */
 int pattern_map(const struct pattern *pattern, uint64_t file_off, struct place *ret_place);
 
-/* -ENOENT no such element, -ERANGE the element ends before sub_off, -EOVERFLOW the byte lies past FALLS_LIMIT. */
+/* Finds the byte of the file that is byte sub_off of an element: -ENOENT no such element, -ERANGE the element ends
+ * before sub_off, -EOVERFLOW the byte lies past FALLS_LIMIT. */
 int pattern_unmap(const struct pattern *pattern, uint32_t element, uint64_t sub_off, uint64_t *ret_file_off);
 
-/* The byte of another partition of the same file that is byte sub_off of this element of this one. */
+/* Finds the place in to, another partition of the same file, of the byte that is byte sub_off of an element of from. */
 int pattern_map_between(const struct pattern *from, uint32_t element, uint64_t sub_off, const struct pattern *to,
                         struct place *ret_place);
 
-/* The runs of [file_off, file_off + len); -EOVERFLOW past FALLS_LIMIT. */
+/* Begins with the runs of [file_off, file_off + len); -EOVERFLOW past FALLS_LIMIT. */
 int runs_init(struct runs *runs, const struct pattern *pattern, uint64_t file_off, uint64_t len);
 
-/* False when there are no more. */
+/* Stores the next run; false when there are no more. */
 bool runs_next(struct runs *runs, struct run *ret_run);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -9,6 +9,12 @@
 
 #include "layout/overlap.h"
 
+#ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic" /* C++ has no arrays without a size; its compilers have */
+extern "C" {
+#endif
+
 struct match_row {
     uint64_t bytes, runs; /* of one element of asked, in one period */
     uint32_t touched;     /* elements of stored that have some of them */
@@ -21,7 +27,8 @@ struct match {
     struct match_row row[]; /* one for each element of asked */
 };
 
-/* Errors as overlap_of_elements. */
+/* Counts the runs of all asked elements. -EOVERFLOW when a common period reaches past FALLS_LIMIT, -E2BIG when there
+ * are too many pieces to be counted, -ENOMEM. */
 int match_new(const struct pattern *stored, const struct pattern *asked, struct match **ret_match);
 void match_free(struct match *match);
 void match_freep(struct match **match);
@@ -30,5 +37,10 @@ static inline double match_degree(const struct match *match)
 {
     return (double) match->runs / (double) match->least;
 }
+
+#ifdef __cplusplus
+}
+#pragma GCC diagnostic pop
+#endif
 
 #endif

@@ -13,6 +13,12 @@
 
 #include "layout/draft.h"
 
+#ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic" /* C++ has no arrays without a size; its compilers have */
+extern "C" {
+#endif
+
 struct nest_node {
     struct falls f;          /* relative to the parent's block */
     uint64_t block;          /* bytes selected in one block */
@@ -32,17 +38,23 @@ int nest_new(const struct part *first, struct nest **ret_nest);
 void nest_free(struct nest *nest);
 void nest_freep(struct nest **nest);
 
-/* Back on the drawing board. */
+/* The bytes of memory that a nest takes. */
+static inline size_t nest_bytes(const struct nest *nest)
+{
+    return sizeof *nest + nest->n_nodes * sizeof nest->node[0];
+}
+
+/* Turns a nest back into a list of parts, in order, which the draft may reshape. */
 struct part *nest_thaw(struct draft *draft, const struct nest *nest);
 
 /* Whether they are written down alike; two that are not may still select the same bytes. */
 bool nest_equals(const struct nest *a, const struct nest *b);
 
-/* Members before x; x may be any offset. */
+/* How many members lie before x, which may be any offset. */
 uint64_t nest_rank(const struct nest *nest, uint64_t x);
 
-/* The same within the inner set at node[first .. first + count), x relative to its block; members that stand before
- * node[first] count too. */
+/* How many members of the inner set at node[first .. first + count) lie before x, which is relative to the set's block;
+ * members that stand before node[first] count too. */
 uint64_t nest_rank_in(const struct nest *nest, uint32_t first, uint32_t count, uint64_t x);
 
 /* The first member at or after x, the last one at or before x; false when there is none. */
@@ -54,8 +66,8 @@ bool nest_contains(const struct nest *nest, uint64_t x);
 /* The members in [lo, hi), relative to lo. */
 int nest_cut(const struct nest *nest, uint64_t lo, uint64_t hi, struct nest **ret_nest);
 
-/* The member of the set at node[first .. first + count) that x lies in or behind: the last with l <= x. count when x
- * lies before all of them. */
+/* Which member of the set at node[first .. first + count) x lies in or behind: the last one with l <= x, counted from
+ * first. count when x lies before all of them. */
 static inline uint32_t nest_find(const struct nest *nest, uint32_t first, uint32_t count, uint64_t x)
 {
     uint32_t lo = 0, hi = count; /* members below lo start at or before x, those from hi on behind it */
@@ -72,7 +84,7 @@ static inline uint32_t nest_find(const struct nest *nest, uint32_t first, uint32
 }
 
 /* The k-th member, from 0, and how many members follow it without a hole, itself included, as far as its block goes. k
- * must be less than size. Here because unmapping a byte is little else. */
+ * must be less than size. It is inline because unmapping a byte is little else. */
 static inline uint64_t nest_select_run(const struct nest *nest, uint64_t k, uint64_t *ret_len)
 {
     uint32_t first = 0, count = nest->n_top;
@@ -115,5 +127,10 @@ static inline uint64_t nest_select(const struct nest *nest, uint64_t k)
 
     return nest_select_run(nest, k, &len);
 }
+
+#ifdef __cplusplus
+}
+#pragma GCC diagnostic pop
+#endif
 
 #endif

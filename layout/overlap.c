@@ -71,7 +71,7 @@ static struct side one_member(const struct side *side, uint32_t i)
     return one;
 }
 
-/* What the only member selects of one of its blocks. */
+/* The side that is left within one block of the side's only member. */
 static struct side one_block(const struct side *side, uint64_t block)
 {
     const struct nest_node *node = member(side);
@@ -88,7 +88,7 @@ static bool goes_on(const uint64_t end[N_SPACES], const uint64_t start[N_SPACES]
     return end[IN_A] == start[IN_A] && end[IN_B] == start[IN_B];
 }
 
-/* One repetition has been found; n of them, so far apart, are added. */
+/* Adds what one repetition has found n times, each time step further on. */
 static void add_repeated(struct found *found, const struct found *one, uint64_t n, const uint64_t step[N_SPACES])
 {
     uint64_t second[N_SPACES];
@@ -130,7 +130,7 @@ static struct piece piece_at(const struct meeting *m)
                            .n = 1 };
 }
 
-/* The whole window is common. */
+/* Adds all of the window: both sides select it whole. */
 static void meet_whole(const struct meeting *m, struct found *found)
 {
     static const uint64_t no_step[N_SPACES] = { 0 };
@@ -148,7 +148,7 @@ static void meet_whole(const struct meeting *m, struct found *found)
 
 static void meet(struct meeting m, struct found *found);
 
-/* Several members on one side: each in its turn. */
+/* Meets each member of a side that has several in its turn. */
 static void meet_members(const struct meeting *m, unsigned which, struct found *found)
 {
     const struct side *side = &m->side[which];
@@ -268,7 +268,8 @@ static int compare_encounters(const void *x, const void *y)
     return p->a != q->a ? (p->a > q->a) - (p->a < q->a) : (p->b > q->b) - (p->b < q->b);
 }
 
-/* Fills found, which has room for three of each distance; returns how many. The window is shorter than two periods. */
+/* Finds the pairs of blocks that meet in the window, ordered by a's block, and returns how many. found has room for
+ * three pairs of each distance: the window is shorter than two periods. */
 static size_t find_encounters(const struct encounters *e, struct encounter *found)
 {
     uint64_t mod = e->b_step / e->gcd, inverse = inverse_mod(e->a_step / e->gcd, mod);
@@ -324,8 +325,8 @@ static void meet_encounters(const struct meeting *m, const struct encounters *e,
     }
 }
 
-/* The window holds less than two periods: block by block of the family with the longer stride, or pair by pair where
- * few blocks meet. */
+/* Meets two sides in a window of less than two periods: block by block of the family with the longer stride, or pair by
+ * pair where few blocks meet. */
 static void meet_apart(const struct meeting *m, struct found *found)
 {
     unsigned longer;
@@ -353,7 +354,7 @@ static uint64_t common_period(const struct meeting *m)
     return period;
 }
 
-/* One period stands for all of them. */
+/* Meets both sides in one period, which stands for all whole ones in the window, then in what is left of the window. */
 static void meet_periods(const struct meeting *m, uint64_t period, struct found *found)
 {
     struct meeting one = *m, rest = *m;
@@ -418,7 +419,7 @@ static void meet(struct meeting m, struct found *found)
         meet_apart(&m, found);
 }
 
-/* The pieces as parts of one space, from origin on. */
+/* Describes the pieces as parts of one space, with positions counted from origin. */
 static struct part *project(struct draft *draft, const struct piece *first, enum space space, uint64_t origin)
 {
     struct parts out = { 0 };

@@ -12,6 +12,10 @@
 
 #include "layout/pattern.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct overlap {
     uint64_t lo, period;      /* the bytes compared: [lo, lo + period) */
     uint64_t size;            /* bytes in common */
@@ -21,23 +25,27 @@ struct overlap {
     struct nest *on_a, *on_b; /* positions among the set's own bytes, from its first one at or after lo on */
 };
 
-/* In [lo, lo + period). -E2BIG when the result has no short description, -ENOMEM. */
+/* What a and b have in common in [lo, lo + period). -E2BIG when the result has no short description, -ENOMEM. */
 int overlap_of_nests(const struct nest *a, const struct nest *b, uint64_t lo, uint64_t period,
                      struct overlap *ret_overlap);
 
-/* How many bytes, in how many runs, without a description of them: cheaper, and pieces too many to be written down can
- * still be counted, up to some millions. */
+/* Counts the bytes in common and their runs without describing them. That is cheaper, and pieces too many to be written
+ * down can still be counted, up to some millions. */
 int overlap_count(const struct nest *a, const struct nest *b, uint64_t lo, uint64_t period, uint64_t *ret_size,
                   uint64_t *ret_runs);
 
 /* One common period of two patterns, from the later displacement on. -EOVERFLOW when it reaches past FALLS_LIMIT. */
 int overlap_period(const struct pattern *a, const struct pattern *b, uint64_t *ret_lo, uint64_t *ret_period);
 
-/* Of element i of a and element j of b, over one common period from the later displacement on. Also -ENOENT no such
- * element, and what overlap_period returns. */
+/* What element i of a and element j of b have in common, over one common period from the later displacement on. Also
+ * -ENOENT no such element, and what overlap_period returns. */
 int overlap_of_elements(const struct pattern *a, uint32_t i, const struct pattern *b, uint32_t j,
                         struct overlap *ret_overlap);
 
 void overlap_done(struct overlap *overlap);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

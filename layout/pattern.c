@@ -70,7 +70,8 @@ static int first_fault(const struct part *all, struct fault fault, struct patter
     return -ERANGE;
 }
 
-/* The union of all elements, swept, or what keeps it from being a partition of [0, size). */
+/* Sweeps the union of all elements into ret_swept, or says in error what keeps it from being a partition of [0,
+ * size). */
 static int prove(struct draft *draft, const struct part *all, uint64_t size, struct part **ret_swept,
                  struct pattern_error *error)
 {
@@ -89,7 +90,7 @@ static int prove(struct draft *draft, const struct part *all, uint64_t size, str
     return r;
 }
 
-/* One element: its set within the period, and that repeated through the file. */
+/* Makes one element: its set within the period, and that set repeated through the file. */
 static int element_init(struct draft *draft, const struct part *list, const struct pattern *pattern,
                         struct element *element, struct pattern_error *error)
 {
@@ -113,6 +114,16 @@ static int element_init(struct draft *draft, const struct part *list, const stru
     if (r == -E2BIG)
         error->fault = PATTERN_TOO_DEEP;
     return r < 0 ? r : nest_new(parts_tidy(draft, file.first), &element->file);
+}
+
+size_t pattern_bytes(const struct pattern *pattern)
+{
+    size_t bytes = sizeof *pattern + nest_bytes(pattern->header) + cover_bytes(pattern->cover);
+
+    for (uint32_t i = 0; i < pattern->n_elements; i++)
+        bytes +=
+            sizeof pattern->element[0] + nest_bytes(pattern->element[i].once) + nest_bytes(pattern->element[i].file);
+    return bytes;
 }
 
 int pattern_new(struct draft *draft, struct part *const element[], uint32_t n_elements, uint64_t disp,

@@ -14,6 +14,12 @@
 #include "layout/cover.h"
 #include "layout/nest.h"
 
+#ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic" /* C++ has no arrays without a size; its compilers have */
+extern "C" {
+#endif
+
 #define ELEMENT_HEADER UINT32_MAX
 
 struct element {
@@ -52,6 +58,9 @@ struct pattern_error {
 int pattern_new(struct draft *draft, struct part *const element[], uint32_t n_elements, uint64_t disp,
                 struct pattern **ret_pattern, struct pattern_error *ret_error);
 void pattern_free(struct pattern *pattern);
+
+/* The bytes of memory that a pattern takes. */
+size_t pattern_bytes(const struct pattern *pattern);
 void pattern_freep(struct pattern **pattern);
 
 /* The bytes of an element as a set in file coordinates; NULL when there is no such element. */
@@ -61,5 +70,10 @@ static inline const struct nest *pattern_element(const struct pattern *pattern, 
         return pattern->header;
     return element < pattern->n_elements ? pattern->element[element].file : NULL;
 }
+
+#ifdef __cplusplus
+}
+#pragma GCC diagnostic pop
+#endif
 
 #endif

@@ -25,7 +25,8 @@ static int check(const struct array *array, const struct range section[])
     return 0;
 }
 
-/* One dimension around what is selected of each of its indices, slice bytes apart. */
+/* What the range selects of one dimension whose indices lie slice bytes apart; inner is what is selected of each
+ * index. */
 static struct part *one_dimension(struct draft *draft, const struct range *range, uint64_t slice, struct part *inner)
 {
     uint64_t n = (range->upper - range->lower) / range->stride + 1, first = range->lower * slice;

@@ -11,6 +11,10 @@
 #include "layout/array.h"
 #include "layout/nest.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct range {
     uint64_t lower, upper, stride; /* from 0, upper included; empty when lower > upper */
 };
@@ -18,5 +22,9 @@ struct range {
 /* The bytes of the section in file coordinates; the empty set when any dimension is empty. -EINVAL bad array or a
  * stride of 0, -ERANGE a bound outside its dimension, -EOVERFLOW, -ENOMEM. */
 int section_new(const struct array *array, const struct range section[], struct nest **ret_nest);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

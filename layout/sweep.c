@@ -21,7 +21,7 @@ struct level {
     uint64_t end; /* of the last one */
 };
 
-/* How the parts that start within one period go on together. */
+/* Families that start within one period of each other, and how long they go on side by side. */
 struct region {
     struct parts active;
     uint64_t period;
@@ -114,7 +114,7 @@ static void gap_at(struct sweep *sweep, uint64_t byte)
     *sweep->fault = (struct fault){ .byte = byte, .gap = true };
 }
 
-/* The first byte of the part's extent that it does not select. */
+/* Finds the first byte of the part's extent that it does not select; false when it selects all of them. */
 static bool find_hole(const struct part *p, uint64_t base, uint64_t *ret_byte)
 {
     uint64_t end = 0;
@@ -131,7 +131,7 @@ static bool find_hole(const struct part *p, uint64_t base, uint64_t *ret_byte)
     return end < falls_len(&p->f) || (p->f.n > 1 && p->f.s > falls_len(&p->f));
 }
 
-/* The next part in order. */
+/* Appends the next part in order; where the level shall cover, a hole before the part or in it is a gap. */
 static void emit(struct sweep *sweep, struct level *level, const struct part *part)
 {
     struct parts reduced = { 0 };
@@ -261,7 +261,7 @@ static void sweep_apart(struct sweep *sweep, struct queue *queue, struct level *
         queue_push(draft, queue, some_blocks(draft, m, 1, m->f.n - 1));
 }
 
-/* Sweeps a list into a level that is still empty. One that shall cover does so up to cover_size. */
+/* Sweeps a list into a level that is still empty. A level that shall cover must do so up to cover_size. */
 static struct part *sweep_list(struct sweep *sweep, const struct part *first, struct level level, uint64_t cover_size)
 {
     struct draft *draft = sweep->draft;

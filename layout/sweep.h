@@ -14,6 +14,10 @@
 
 #include "layout/draft.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A byte that two parts select, or one that none does. */
 struct fault {
     uint64_t byte;
@@ -25,7 +29,11 @@ struct fault {
  * to one such byte, not always the first. */
 struct part *parts_sweep(struct draft *draft, const struct part *first, struct fault *ret_fault);
 
-/* The same for a list that shall cover [0, size) whole; -ERANGE then stands for a gap too. */
+/* Sweeps a list that shall cover [0, size) whole. draft->error is -ERANGE after a gap, too. */
 struct part *parts_sweep_cover(struct draft *draft, const struct part *first, uint64_t size, struct fault *ret_fault);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

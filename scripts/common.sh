@@ -16,7 +16,7 @@ as_root() {
     elif command -v sudo >/dev/null; then
         sudo "$@"
     else
-        die "packages are missing ($missing): install them as root, or install sudo"
+        die "this needs root${missing:+, to install $missing}: run it as root, or install sudo"
     fi
 }
 
@@ -40,22 +40,18 @@ need_packages() {
 
 # What every build needs.
 # shellcheck disable=SC2034
-build_packages=(gcc libc6-dev cmake ninja-build pkg-config libfuse3-dev fuse3 libconfig-dev libxxhash-dev libmount-dev)
+build_packages=(gcc libc6-dev cmake ninja-build pkg-config libfuse3-dev fuse3 libconfig-dev libxxhash-dev libmount-dev
+    libsmartcols-dev libjson-c-dev)
 
-# build DIR [cmake options] [-- targets]: configures and builds, quietly as long as it works.
+# build NAME [targets]: configures and builds build/NAME as CMakePresets.json says, quietly as long as it works.
 build() {
-    local dir=$1 log options=()
+    local name=$1 log
     shift
-    while [ $# -gt 0 ] && [ "$1" != -- ]; do
-        options+=("$1")
-        shift
-    done
-    [ $# -eq 0 ] || shift
     log=$(mktemp)
-    if ! { cmake -S . -B "$dir" -G Ninja "${options[@]}" && cmake --build "$dir" ${1:+--target "$@"}; } >"$log" 2>&1; then
+    if ! { cmake --preset "$name" && cmake --build "build/$name" ${1:+--target "$@"}; } >"$log" 2>&1; then
         tail -n 60 "$log" >&2
         rm -f "$log"
-        die "the build in $dir failed; the lines above say why"
+        die "the build in build/$name failed; the lines above say why"
     fi
     rm -f "$log"
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/ctl/ctl.h"
-#include "fs/ctl/inquiry.h"
+#include "fs/ctl/ask/inquiry.h"
+#include "fs/ctl/verbs/verbs.h"
+#include "fs/json/utf8.h"
 
+#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,17 +20,25 @@ static const char help[] =
     "  df        how much room there is, how much of it one new file can take\n"
     "  map       which subfiles on which disks have the bytes of a file\n"
     "  extract   copies files out of a volume without mounting it\n"
+    "  umount    unmounts, and waits until all is written\n"
     "  groups    which groups of processes wait for whom\n"
+    "  iostat    what each disk does: rates, how long calls take, queue, errors\n"
+    "  top       what a mount does, live: disks, requests, open files, jobs\n"
     "  bench     how fast processes get sections of arrays, alone and together\n"
     "  layout    set, get, unset: of files and directories; check, map, unmap, runs, intersect,\n"
     "            match, show: layouts alone\n"
+    "  array     set, get, unset: which array a file holds, as its header says\n"
     "  create    makes empty files with a layout\n"
     "  find      files by their layouts, by disks, by how well they fit\n"
     "  where     on which disk single bytes and elements of arrays lie\n"
     "  explain   what reading a part of a file takes, and which layout would be best\n"
+    "  trace     start, stop, status, export, record: who reads and writes what\n"
+    "  profile   what programs did with a file, from a trace, and which layouts fit that\n"
+    "  recommend which layout would be best for that, and whether going there pays\n"
     "  migrate   gives files that have bytes another layout, while they are in use\n"
     "  disk      add, drain, balance: disks join a mounted volume and leave it\n"
     "  jobs      how far that is; pause, resume, cancel, wait\n"
+    "  collect   makes one archive for a bug report\n"
     "\n"
     "examples:\n"
     "  fallsctl format /mnt/d0 /mnt/d1 /mnt/d2\n"
@@ -41,10 +51,12 @@ static const struct {
     const char *name;
     enum ctl_status (*run)(int argc, char **argv);
 } verbs[] = {
-    { "bench", ctl_bench },   { "create", ctl_create },   { "disk", ctl_disk },     { "explain", ctl_explain },
-    { "find", ctl_find },     { "where", ctl_where },     { "df", ctl_df },         { "extract", ctl_extract },
-    { "format", ctl_format }, { "groups", ctl_groups },   { "jobs", ctl_jobs },     { "layout", ctl_layout },
-    { "map", ctl_map },       { "migrate", ctl_migrate }, { "status", ctl_status },
+    { "bench", ctl_bench },     { "create", ctl_create },   { "disk", ctl_disk },       { "explain", ctl_explain },
+    { "find", ctl_find },       { "where", ctl_where },     { "df", ctl_df },           { "extract", ctl_extract },
+    { "format", ctl_format },   { "groups", ctl_groups },   { "jobs", ctl_jobs },       { "layout", ctl_layout },
+    { "map", ctl_map },         { "migrate", ctl_migrate }, { "status", ctl_status },   { "umount", ctl_umount },
+    { "collect", ctl_collect }, { "array", ctl_array },     { "profile", ctl_profile }, { "recommend", ctl_recommend },
+    { "trace", ctl_trace },     { "iostat", ctl_iostat },   { "top", ctl_top },
 };
 
 static enum ctl_status run(int argc, char **argv)
@@ -64,16 +76,19 @@ static enum ctl_status run(int argc, char **argv)
         puts("fallsctl " FALLSFS_VERSION);
         return CTL_OK;
     }
-    fprintf(stderr, "fallsctl: unknown verb '%s'; 'fallsctl --help' lists them\n", argv[1]);
+    utf8_complain("fallsctl: unknown verb '%s'; 'fallsctl --help' lists them", argv[1]);
     return CTL_USAGE;
 }
 
 int main(int argc, char **argv)
 {
-    enum ctl_status status = run(argc, argv);
+    enum ctl_status status;
+
+    (void) setlocale(LC_CTYPE, "C.UTF-8"); /* names are shown as UTF-8 everywhere, in columns as wide as they are */
+    status = run(argc, argv);
 
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "fallsctl: cannot write the output: %s\n", strerror(errno));
+        utf8_complain("fallsctl: cannot write the output: %s", strerror(errno));
         status = CTL_ERROR;
     }
     if (inquiry_was_given_up())

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/daemon/closing.h"
 
-#include "fs/daemon/mount.h"
-#include "fs/daemon/warden.h"
+#include "fs/daemon/kernel/connection_guard.h"
+#include "fs/daemon/serve/kernel_cache.h"
+#include "fs/daemon/serve/mount.h"
 
 #include <signal.h>
 #include <time.h>
 
-#define WAKE  SIGUSR2 /* the thread that serves */
-#define STOP  SIGUSR1 /* ours */
+#define WAKE  SIGUSR2 /* wakes the thread that serves */
+#define STOP  SIGUSR1 /* wakes the thread that listens */
 #define PAUSE 10      /* ms between two looks */
-#define STUCK 100     /* looks after which a thread that is not done waits for what nobody serves */
+#define STUCK 100     /* looks after which a thread that is not done is taken to wait for what nobody serves */
 
 struct closing {
     struct fuse_session *session;
     struct collect *collect;
-    pid_t *warden;
-    uint64_t timeout; /* looks; 0: any */
+    pid_t *guard;
+    uint64_t timeout; /* looks; 0: no bound */
     pthread_t server, thread;
     sigset_t signals, before;
     atomic_bool stop;
@@ -49,11 +50,11 @@ static void *close_when_asked(void *arg)
     if (!atomic_load(&closing->stop))
         finish_rounds(closing);
     fuse_session_exit(closing->session);
-    for (unsigned n = 1; !atomic_load(&closing->stop); n++) { /* it may just be about to wait */
+    for (unsigned n = 1; !atomic_load(&closing->stop); n++) { /* the server may be just about to wait */
         (void) pthread_kill(closing->server, WAKE);
         (void) pause_or_signal(&closing->signals);
         if (n == STUCK && kernel_forgets_no_more())
-            warden_act(closing->warden);
+            connection_guard_act(closing->guard);
     }
     return NULL;
 }
@@ -63,7 +64,8 @@ static void wake(int number)
     (void) number;
 }
 
-/* What was ignored before, as nohup has it, stays ignored. */
+/* Chooses the signals that end the mount: those that were not ignored when the daemon was started, as nohup(1) ignores
+ * one; and STOP, which ends the listening. */
 static void choose_signals(sigset_t *ret_signals)
 {
     static const int numbers[] = { SIGHUP, SIGINT, SIGTERM };
@@ -76,7 +78,7 @@ static void choose_signals(sigset_t *ret_signals)
     sigaddset(ret_signals, STOP);
 }
 
-int closing_start(struct fuse_session *session, struct collect *collect, pid_t *warden, uint32_t timeout,
+int closing_start(struct fuse_session *session, struct collect *collect, pid_t *guard, uint32_t timeout,
                   struct closing **ret_closing)
 {
     const struct sigaction action = { .sa_handler = wake };
@@ -87,7 +89,7 @@ int closing_start(struct fuse_session *session, struct collect *collect, pid_t *
         return -ENOMEM;
     closing->session = session;
     closing->collect = collect;
-    closing->warden = warden;
+    closing->guard = guard;
     closing->timeout = (uint64_t) timeout * 1000 / PAUSE;
     closing->server = pthread_self();
     choose_signals(&closing->signals);

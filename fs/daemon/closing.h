@@ -7,18 +7,19 @@
 #ifndef FALLSFS_FS_DAEMON_CLOSING_H
 #define FALLSFS_FS_DAEMON_CLOSING_H
 
-#include "fs/daemon/collect.h"
+#include "fs/daemon/group/collect.h"
 
 #define FUSE_USE_VERSION 312
 #include <fuse_lowlevel.h>
 
 struct closing;
 
-/* Called by the thread that is going to serve, before there are others. timeout: s, 0: any. */
-int closing_start(struct fuse_session *session, struct collect *collect, pid_t *warden, uint32_t timeout,
+/* Starts to listen for signals. To be called by the thread that is going to serve, before there are others. timeout:
+ * seconds a request may take; 0: any. */
+int closing_start(struct fuse_session *session, struct collect *collect, pid_t *guard, uint32_t timeout,
                   struct closing **ret_closing);
 
-/* The loop has ended. */
+/* Ends the listening, when the loop that serves has ended. */
 void closing_end(struct closing *closing);
 
 #endif

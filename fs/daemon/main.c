@@ -1,21 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /* fallsfs: options → volume → mount → loop → exit status. */
-#include "fs/core/disk_list.h"
-#include "fs/core/jobs.h"
+#include "fs/core/change/jobs.h"
+#include "fs/core/change/room_watch.h"
+#include "fs/core/disk/disk_list.h"
+#include "fs/core/disk/random.h"
+#include "fs/core/fs.h"
+#include "fs/daemon/bounds/memory.h"
 #include "fs/daemon/closing.h"
-#include "fs/daemon/collect.h"
-#include "fs/daemon/disks.h"
-#include "fs/daemon/kernel_io.h"
-#include "fs/daemon/log.h"
-#include "fs/daemon/mount.h"
-#include "fs/daemon/mountpoint.h"
-#include "fs/daemon/options.h"
-#include "fs/daemon/pipes.h"
-#include "fs/daemon/reasons.h"
-#include "fs/daemon/sections.h"
-#include "fs/daemon/tours.h"
-#include "fs/daemon/view_nodes.h"
-#include "fs/daemon/warden.h"
+#include "fs/daemon/config/disks.h"
+#include "fs/daemon/config/options.h"
+#include "fs/daemon/group/collect.h"
+#include "fs/daemon/group/sections.h"
+#include "fs/daemon/kernel/connection_guard.h"
+#include "fs/daemon/kernel/kernel_io.h"
+#include "fs/daemon/kernel/mountpoint.h"
+#include "fs/daemon/kernel/pipes.h"
+#include "fs/daemon/kernel/trim.h"
+#include "fs/daemon/metrics/metrics_file.h"
+#include "fs/daemon/metrics/snapshot.h"
+#include "fs/daemon/mover/mover.h"
+#include "fs/daemon/ops/open_texts.h"
+#include "fs/daemon/ops/ops.h"
+#include "fs/daemon/say/last_errors.h"
+#include "fs/daemon/say/log.h"
+#include "fs/daemon/say/troubles.h"
+#include "fs/daemon/serve/mount.h"
+#include "fs/daemon/serve/requests.h"
+#include "fs/daemon/trace/tracing.h"
+#include "fs/daemon/view/view_nodes.h"
+#include "fs/daemon/view/views.h"
 #include "ioctl/guard.h"
 
 #include <malloc.h>
@@ -23,17 +36,25 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#define MAX_SOURCE   1000    /* bytes of disks in the mount's source, which has room for PATH_MAX */
-#define MAX_THREADS  1024    /* that serve the kernel: started when all others are busy, as when disks stall */
+#define MAX_SOURCE   1000    /* bytes that the disks take in the mount's source: the kernel takes PATH_MAX */
+#define MAX_THREADS  1024    /* serving the kernel: more are started when all are busy, as when disks stall */
 #define FOR_EVER     86400.0 /* seconds the kernel may keep what it was told */
 #define LARGE_MEMORY (256 << 10)
+#define OPEN_TEXTS   (8 << 20) /* bytes of open texts that one user may have: each has some tens of KiB */
 
 /* -- the volume -- */
 
-/* As many descriptors as there may be: inodes take a half, subfiles the rest. */
+static uint32_t n_descriptors(void)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? (uint32_t) MIN(limit.rlim_cur, 1 << 20) : 1024;
+}
+
+/* Raises the limit of descriptors as far as allowed, and returns it. Inodes may take a half of them; of the rest, which
+ * is for what users have open, one user may have an eighth of all. */
 static uint32_t raise_limits(void)
 {
     struct rlimit limit = { .rlim_cur = 1 << 20, .rlim_max = 1 << 20 };
@@ -42,24 +63,28 @@ static uint32_t raise_limits(void)
         limit.rlim_cur = limit.rlim_max;
         (void) setrlimit(RLIMIT_NOFILE, &limit);
     }
-    return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? (uint32_t) MIN(limit.rlim_cur, 1 << 20) : 1024;
+    return n_descriptors();
 }
 
-static int open_fs(struct options *options, struct fs **ret_fs, struct volume_error *error)
+static int open_fs(struct options *options, struct troubles *troubles, struct fs **ret_fs, struct volume_error *error)
 {
     struct volume *volume = NULL;
     struct fs_options fs_options;
     int r = disks_open(options, &volume, error);
 
-    if (r == 0 && (r = volume_watch(volume, options->timeout)) < 0)
+    if (r == 0 && (r = volume_watch(volume, options->timeout, troubles_listener(troubles))) < 0)
         volume_free(volume);
     if (r < 0)
         return r;
     fs_options = (struct fs_options){ .layout = options->layout != NULL ? options->layout : DEFAULT_LAYOUT,
+                                      .where = options->layout_where,
+                                      .reserve = options->reserve,
                                       .rule = options->rule,
                                       .n_rules = options->n_rules,
                                       .max_fds = MIN(raise_limits() / 2, 16384),
-                                      .n_threads = 16 * volume->n_disks + 8 };
+                                      .n_threads = 16 * volume->n_disks + 8,
+                                      .noatime = options->noatime,
+                                      .nodiratime = options->nodiratime };
     return fs_new(volume, &fs_options, ret_fs, error);
 }
 
@@ -68,20 +93,20 @@ static int open_fs(struct options *options, struct fs **ret_fs, struct volume_er
 static void op_init(void *data, struct fuse_conn_info *conn)
 {
     const struct mount *mount = data;
-    const unsigned want = FUSE_CAP_ASYNC_READ | FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_DONT_MASK |
+    const uint64_t want = FUSE_CAP_ASYNC_READ | FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_DONT_MASK |
                           FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_POSIX_ACL | FUSE_CAP_ASYNC_DIO | FUSE_CAP_READDIRPLUS |
                           FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_SPLICE_WRITE;
-    /* What is written was never faster through pipes; a cache that writes late would own sizes and times; O_TRUNC as a
-     * change of attributes lets the kernel clear set-user-ID bits with it. We say ourselves what is to be forgotten: a
-     * kernel that drops a file's pages whenever its mtime moved may read them again before a write that is on its way.
-     */
-    const unsigned do_not_want = FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_WRITEBACK_CACHE |
+    /* Why not: SPLICE_READ and SPLICE_MOVE, since writes were never faster through pipes. WRITEBACK_CACHE, since the
+     * kernel would decide on sizes and times. ATOMIC_O_TRUNC, since O_TRUNC as a setattr lets the kernel clear
+     * set-user-ID bits. AUTO_INVAL_DATA, since a kernel that drops a file's pages whenever its mtime has moved may read
+     * them again before a write that is on its way; we tell it ourselves what to forget. */
+    const uint64_t do_not_want = FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_WRITEBACK_CACHE |
                                  FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_AUTO_INVAL_DATA;
 
     conn->max_read = mount->max_read;
-    conn->want = (conn->want | want) & conn->capable & ~do_not_want;
+    kernel_io_agree(conn, want, do_not_want, mount->options->mountpoint, mount->options->read_ahead);
     conn->max_write = MAX_REQUEST;
-    /* Reads that wait for a disk in vain must not take up the places of all others. */
+    /* Background requests: so many that reads which wait for a stalled disk leave room for all others. */
     conn->max_background = 4096;
     conn->congestion_threshold = 3072;
 }
@@ -97,25 +122,27 @@ static struct fuse_lowlevel_ops all_ops(void)
     ops_add_ioctl(&ops);
     ops_add_views(&ops);
     ops_add_texts(&ops);
+    ops_add_trace(&ops);
+    ops_add_requests(&ops);
     return ops;
 }
 
-/* A value as libfuse reads it. */
+/* Prints an option's value with commas and backslashes escaped, as libfuse wants them. */
 static void print_value(FILE *out, const char *value)
 {
     for (; *value != 0; value++)
         fprintf(out, *value == ',' || *value == '\\' ? "\\%c" : "%c", *value);
 }
 
-/* Bytes of one read, 0: as many as the kernel likes. What is read ahead is asked for in many reads at once, so they can
- * be such as fit into a pipe. Who reads directly waits for one after the other, and had better have all disks of a
- * stripe at work with each. */
+/* Chooses the bytes of one read request; 0: as many as the kernel likes. The kernel reads ahead by many requests at
+ * once, so each may be small enough for a pipe. With direct I/O a program waits for one request after the other, and
+ * each had better be long, so that all disks of a stripe work for it. */
 static uint32_t max_read_of(const struct options *options)
 {
     return options->max_read > 0 || options->direct_io ? options->max_read : MAX_PIPED;
 }
 
-/* The words libfuse reads: who we are, what the kernel shall check, what the user said. */
+/* Makes the arguments of libfuse: who we are, what the kernel is to check, what the user said. */
 static int fuse_words(const struct options *options, struct fuse_args *args)
 {
     cleanup(freep) char *source = disk_list_print(options->disk, options->n_disks, MAX_SOURCE), *words = NULL;
@@ -161,11 +188,8 @@ static int loop(const struct options *options, struct fuse_session *session)
 
 static uint64_t now(void *ctx)
 {
-    struct timespec time;
-
     (void) ctx;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t) time.tv_sec * 1000000000 + (uint64_t) time.tv_nsec;
+    return clock_ns();
 }
 
 static void start_round(void *ctx, struct round *round)
@@ -198,11 +222,28 @@ static void tick(void *ctx)
 
     (void) groups_tick(mount->groups);
     collect_retry(mount->collect);
+    trim_if_due();
+}
+
+static void ask_ended(const struct collect_ask *ask, const struct round *round, uint32_t rank, int result)
+{
+    tracing_note_ask(the_mount->tracing, ask, round, rank, result);
+}
+
+static void inode_gone(const struct inode *inode)
+{
+    tracing_inode_gone(the_mount->tracing, inode);
+    nodes_inode_gone(the_mount->nodes, inode);
 }
 
 static uint32_t serving_threads(const struct options *options)
 {
     return options->single_thread ? 1 : options->threads != 0 ? options->threads : MAX_THREADS;
+}
+
+static uint64_t description_memory(const struct options *options)
+{
+    return options->limit_descriptions > 0 ? options->limit_descriptions : memory_there_is() / 16;
 }
 
 static int collectives_new(const struct options *options, struct mount *mount)
@@ -214,18 +255,20 @@ static int collectives_new(const struct options *options, struct mount *mount)
     int r = guard_init();
 
     limits.patience = (uint64_t) options->timeout * 1000000000;
+    limits.groups = options->limit_groups;
+    limits.wanted = description_memory(options);
     if (r == 0)
         r = groups_new(&groups_ops, mount, &limits, &mount->groups);
     if (r == 0)
-        r = collect_new(mount->fs, serving, options->window, &mount->collect);
+        r = collect_new(mount->fs, serving, options->window, ask_ended, &mount->collect);
     if (r == 0)
-        r = buffers_new(&mount->buffers);
+        r = buffers_new(mount->accounts, &mount->buffers);
     if (r == 0)
-        r = processes_new(&processes_ops, mount, &mount->processes);
+        r = processes_new(&processes_ops, mount, n_descriptors() / 16, &mount->processes);
     return r;
 }
 
-/* Who still waits is answered, while that can be done. */
+/* Ends groups and their rounds. Who still waits is answered first, while the connection is there. */
 static void collectives_end(struct mount *mount)
 {
     processes_free(steal(mount->processes));
@@ -237,16 +280,19 @@ static void collectives_end(struct mount *mount)
 
 /* -- serving -- */
 
-static void set_read_ahead(void *arg)
+/* Logs which disks are absent. It is a warning only: who mounted has asked for a mount without them. */
+static void warn_of_absent(const struct volume *volume)
 {
-    const struct options *options = arg;
-
-    mountpoint_set_read_ahead(options->mountpoint, options->read_ahead);
+    for (uint32_t i = 0; i < volume->n_disks; i++)
+        if (!disk_is_present(&volume->disk[i]) && volume->disk[i].standing != DISK_GONE)
+            log_warning("d%" PRIu32 " (%s) is not here: files with bytes there cannot be read whole", i,
+                        volume->disk[i].path);
 }
 
 static int serve_mount(const struct options *options, struct fuse_session *session, struct mount *mount)
 {
     struct closing *closing = NULL;
+    struct metrics_file *metrics_file = NULL;
     int r;
 
     if (fuse_set_signal_handlers(session) != 0)
@@ -256,35 +302,96 @@ static int serve_mount(const struct options *options, struct fuse_session *sessi
         log_error("cannot mount at %s, for the reason above; a wrong -o option may be one", options->mountpoint);
         return -EIO;
     }
-    kernel_io_use(session, set_read_ahead, drop_const(options));
+    if (geteuid() == 0)
+        mountpoint_name_helper(options->mountpoint);
+    if (options->nosymfollow && (r = mountpoint_follow_no_links(options->mountpoint)) < 0) {
+        log_error("-o nosymfollow: %s; root may ask for it, of Linux 5.14 or newer", strerror(-r));
+        fuse_session_unmount(session);
+        fuse_remove_signal_handlers(session);
+        return r;
+    }
+    kernel_io_use(session);
     r = fuse_daemonize(options->foreground);
     if (r == 0) {
         if (!options->foreground)
             log_to_system();
-        r = warden_start(options->mountpoint, &mount->warden);
+        warn_of_absent(mount->fs->volume);
+        r = connection_guard_start(options->mountpoint, &mount->guard);
     }
     if (r == 0)
-        r = closing_start(session, mount->collect, &mount->warden, options->timeout, &closing);
+        r = closing_start(session, mount->collect, &mount->guard, options->timeout, &closing);
     if (r == 0) {
         workers_start(mount->fs->workers);
-        r = keeper_start(mount->keeper);
+        r = deadlines_start(mount->deadlines);
         r = r == 0 ? processes_start(mount->processes) : r;
         r = r == 0 ? jobs_start(mount->fs->jobs) : r;
+        r = r == 0 ? room_start(mount->fs->room) : r;
     }
+    if (r == 0)
+        r = metrics_file_start(options->metrics, &metrics_file);
+    if (r == 0)
+        mover_resume(mount->mover);
     if (r == 0)
         r = loop(options, session);
     closing_end(closing);
-    if (kernel_forgets_no_more()) /* and waits for answers that nobody gives now */
-        warden_act(&mount->warden);
+    metrics_file_end(metrics_file);
+    if (kernel_forgets_no_more()) /* a thread still tells the kernel, and waits for what nobody serves now */
+        connection_guard_act(&mount->guard);
     fuse_session_unmount(session);
     volume_note_ending(mount->fs->volume);
     fuse_remove_signal_handlers(session);
     return MIN(r, 0);
 }
 
-static int mount_fs(const struct options *options, struct fs *fs)
+/* Chooses the generation that the kernel puts into NFS file handles beside an inode's number: a handle must be good for
+ * nothing in another mount. A mount that writes has an epoch of its own. Mounts that only read have that of the last
+ * one that wrote, so they draw a number that no epoch gets to. */
+static int choose_generation(const struct fs *fs, uint32_t *ret_generation)
+{
+    uint32_t drawn = 0;
+    int r = fs->read_only ? random_bytes(&drawn, sizeof drawn) : 0;
+
+    *ret_generation = fs->read_only ? UINT32_C(1) << 31 | drawn : (uint32_t) fs->volume->epoch;
+    return r;
+}
+
+static struct accounts_limits limits_of(const struct options *options)
+{
+    struct accounts_limits limits = { .of = { [ACCOUNT_VIEWS] = options->limit_views } };
+    uint32_t there_are = n_descriptors();
+
+    limits.of[ACCOUNT_DESCRIPTORS] = options->limit_descriptors > 0 ? options->limit_descriptors : there_are / 8;
+    limits.of[ACCOUNT_VIEW_BYTES] = options->limit_view_memory;
+    limits.of[ACCOUNT_BUFFERS] = BUFFERS_MAX_NUMBER;
+    limits.of[ACCOUNT_BUFFER_BYTES] = memory_there_is();
+    limits.of[ACCOUNT_HOLE_BYTES] = options->limit_hole_memory;
+    limits.of[ACCOUNT_LIST_BYTES] = description_memory(options);
+    limits.of[ACCOUNT_TEXT_BYTES] = OPEN_TEXTS;
+    return limits;
+}
+
+/* Lets go of what a handle has of a view, and of its node last: the view counts in there (struct handle_ends). */
+static void end_view(struct held_view *held, struct node *node)
+{
+    held_view_put(held);
+    node_put(the_mount->nodes, node);
+}
+
+/* Makes what records accesses; with -o trace it does so from the first one on. */
+static int trace_new(const struct options *options, struct mount *mount)
+{
+    int r = tracing_new(mount->fs, mount->handles, options, geteuid(), &mount->tracing);
+
+    if (r < 0)
+        return r;
+    requests_tell(tracing_note, mount->tracing);
+    return options->trace ? tracing_start(mount->tracing, inodes_root(mount->fs->inodes), geteuid(), false) : 0;
+}
+
+static int mount_fs(const struct options *options, struct troubles *troubles, struct fs *fs, bool *ret_usage_is_wrong)
 {
     struct mount mount = { .fs = fs,
+                           .troubles = troubles,
                            .options = options,
                            .timeout = FOR_EVER,
                            .direct_io = options->direct_io,
@@ -292,21 +399,35 @@ static int mount_fs(const struct options *options, struct fs *fs)
                            .max_read = max_read_of(options),
                            .layout_allow = options->layout_allow,
                            .layout_gid = options->layout_gid };
+    static const struct handle_ends ends = { sections_free, end_view };
+    const struct accounts_limits limits = limits_of(options);
     struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
     const struct fuse_lowlevel_ops ops = all_ops();
     struct fuse_session *session = NULL;
-    int r = handles_new(&mount.handles);
+    int r = accounts_new(&limits, geteuid(), &mount.accounts);
 
+    pipes_limit(n_descriptors() / 16);
     the_mount = &mount;
-
+    snapshot_init();
+    fs->gone = inode_gone;
     if (r == 0)
-        r = reasons_new(&mount.reasons);
+        r = choose_generation(fs, &mount.generation);
+    while (r == 0 && mount.life == 0)
+        r = random_bytes(&mount.life, sizeof mount.life);
     if (r == 0)
-        r = tours_new(fs, &mount.tours);
+        r = last_errors_new(&mount.last_errors);
     if (r == 0)
-        r = nodes_new(fs, &mount.nodes);
+        r = mover_new(fs, &mount.mover);
     if (r == 0)
-        r = keeper_new(fs, options->timeout, &mount.keeper);
+        r = nodes_new(fs, kernel_forgets_name, &mount.nodes);
+    if (r == 0)
+        r = handles_new(mount.accounts, &ends, options->direct_io, &mount.handles);
+    if (r == 0)
+        r = trace_new(options, &mount);
+    if (r == 0)
+        r = views_new(fs, mount.accounts, &mount.views);
+    if (r == 0)
+        r = deadlines_new(fs, mount.handles, troubles, options->timeout, &mount.deadlines);
     if (r == 0)
         r = collectives_new(options, &mount);
     if (r == 0)
@@ -316,55 +437,72 @@ static int mount_fs(const struct options *options, struct fs *fs)
         if (session == NULL)
             log_error("an option is wrong, as said above: 'fallsfs --help' and mount.fuse3(8) list what -o takes");
         mount.session = session;
+        *ret_usage_is_wrong = session == NULL;
         r = session != NULL ? serve_mount(options, session, &mount) : -EINVAL;
     }
-    tours_free(mount.tours);
+    mover_free(mount.mover);
     collectives_end(&mount);
-    warden_end(&mount.warden);
+    connection_guard_end(&mount.guard);
+    deadlines_free(mount.deadlines);
     if (session != NULL)
         fuse_session_destroy(session);
     fuse_opt_free_args(&args);
-    keeper_free(mount.keeper);
     handles_free(mount.handles);
+    tracing_free(mount.tracing);
     nodes_free(mount.nodes);
-    reasons_free(mount.reasons);
+    last_errors_free(mount.last_errors);
     buffers_free(mount.buffers);
+    views_free(mount.views);
+    open_texts_free();
+    accounts_free(mount.accounts);
+    fs->gone = NULL;
     return r;
 }
 
-/* Paths that stay right when the daemon leaves for /. */
+/* Makes paths absolute, so that they stay right when the daemon changes its directory to /. */
 static int resolve_paths(struct options *options, struct volume_error *error)
 {
     int r = mountpoint_resolve(&options->mountpoint);
 
-    if (r == 0)
-        return disks_resolve(options, error);
     if (r == -EPERM)
         return volume_fail(error, r,
                            "%s still has the mount of a fallsfs that was killed, and it cannot be unmounted: ask who "
                            "mounted it, or root, to umount it",
                            options->mountpoint);
-    return volume_fail(error, r, "cannot mount at %s: %s%s", options->mountpoint, strerror(-r),
-                       r == -ENOENT ? "; make it first, with mkdir" : "");
+    if (r < 0)
+        return volume_fail(error, r, "cannot mount at %s: %s%s", options->mountpoint, strerror(-r),
+                           r == -ENOENT ? "; make it first, with mkdir" : "");
+    r = disks_resolve(options, error);
+    return r < 0 ? r : metrics_file_resolve(&options->metrics, options->mountpoint, error);
 }
 
 static int run(struct options *options)
 {
     struct volume_error error;
+    struct troubles *troubles = NULL;
     struct fs *fs = NULL;
+    bool usage_is_wrong = false;
     int r = resolve_paths(options, &error), end;
 
+    if (r == 0 && (r = troubles_new(options->mountpoint, &troubles)) < 0)
+        volume_fail(&error, r, "out of memory");
     if (r == 0)
-        r = open_fs(options, &fs, &error);
+        r = open_fs(options, troubles, &fs, &error);
     if (r < 0) {
         log_error("%s", error.why);
+        troubles_free(troubles);
         return 1;
     }
-    r = mount_fs(options, fs);
+    if (options->asks_for_suid)
+        log_warning("-o suid,dev: set-user-ID bits and device files never work in a fallsfs mount; going on without");
+    r = mount_fs(options, troubles, fs, &usage_is_wrong);
+    troubles_say_last(troubles, fs);
     end = fs_free(fs);
+    troubles_say_last(troubles, NULL);
+    troubles_free(troubles);
     if (end < 0)
         log_error("the volume did not end well (%s): the next mount looks at the files again", strerror(-end));
-    return r < 0 || end < 0 ? 1 : 0;
+    return usage_is_wrong ? 2 : r < 0 || end < 0 ? 1 : 0;
 }
 
 int main(int argc, char **argv)
@@ -374,8 +512,9 @@ int main(int argc, char **argv)
     int status, r;
 
     umask(0);
-    /* Threads come and go with buffers and windows of megabytes: what is freed goes back to the system, not into holes
-     * between what is small. */
+    log_init();
+    /* Large memory gets mappings of its own, which go back to the system when freed: threads come and go with megabytes
+     * of buffers and windows, which would otherwise leave holes between small things. */
     (void) mallopt(M_MMAP_THRESHOLD, LARGE_MEMORY);
     r = options_parse(argc, argv, &options, &error);
     if (r < 0) {

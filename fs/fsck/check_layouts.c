@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* layout/: every text on every disk, each as its name says. */
-#include "fs/core/file_text.h"
+/* layout/: every disk must have every text that somebody needs, and each must be what its name, a hash, says. */
+#include "fs/core/disk/file_text.h"
+#include "fs/core/stub/census.h"
+#include "fs/core/volume/hashes.h"
+#include "fs/core/volume/layout_texts.h"
 #include "fs/fsck/checking.h"
 
 #include <fcntl.h>
@@ -8,27 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct names {
-    uint8_t (*hash)[HASH_SIZE];
-    size_t n;
-};
-
-static int add(struct names *names, const uint8_t hash[HASH_SIZE])
-{
-    void *more;
-
-    for (size_t i = 0; i < names->n; i++)
-        if (memcmp(names->hash[i], hash, HASH_SIZE) == 0)
-            return 0;
-    more = realloc(names->hash, (names->n + 1) * sizeof names->hash[0]);
-    if (more == NULL)
-        return -ENOMEM;
-    names->hash = more;
-    memcpy(names->hash[names->n++], hash, HASH_SIZE);
-    return 0;
-}
-
-/* What is in layout/ and names no text: the rest of one being written, or something planted. */
+/* Tells of something in layout/ whose name is not that of a text. */
 static void tell_stranger(struct checking *checking, const struct disk *disk, const char *name)
 {
     char object[NAME_MAX + 8];
@@ -38,7 +21,18 @@ static void tell_stranger(struct checking *checking, const struct disk *disk, co
     checking_tell_aside(checking, "stranger", &spot, "no layout has such a name");
 }
 
-static int list_names(struct checking *checking, const struct disk *disk, struct names *names)
+/* Removes a text that was never finished. Whoever wrote it died meanwhile: no record names it, and the next mount would
+ * remove it, too. */
+static void remove_unfinished(struct checking *checking, const struct disk *disk, const struct walk_entry *entry)
+{
+    const struct spot spot = { .object = "layout", .disk = disk->index };
+    int r = checking->check->repair ? disk_call(disk, unlink, entry->dir, entry->name, 0) : 0;
+
+    if (r < 0)
+        checking_tell_fix(checking, "unused", &spot, r, "a layout's text was never finished");
+}
+
+static int list_names(struct checking *checking, const struct disk *disk, struct hashes *names)
 {
     const struct spot spot = { .object = "layout", .disk = disk->index };
     cleanup(walk_freep) struct walk *walk = NULL;
@@ -57,21 +51,23 @@ static int list_names(struct checking *checking, const struct disk *disk, struct
 
         if (strncmp(entry.name, ".nfs", 4) == 0)
             continue;
-        if (strlen(entry.name) == 2 * HASH_SIZE && hex_parse(entry.name, HASH_SIZE, hash) == 0)
-            r = add(names, hash);
+        if (S_ISREG(entry.st.st_mode) && layout_text_is_unfinished(entry.name))
+            remove_unfinished(checking, disk, &entry);
+        else if (strlen(entry.name) == 2 * HASH_SIZE && hex_parse(entry.name, HASH_SIZE, hash) == 0)
+            r = hashes_add(names, hash);
         else
             tell_stranger(checking, disk, entry.name);
     }
     return r < 0 ? r : more;
 }
 
-/* One text on all disks. */
+/* Checks one text on all disks; where it is missing or damaged it is written anew. */
 static int check_text(struct checking *checking, const uint8_t hash[HASH_SIZE])
 {
     cleanup(freep) char *good = NULL;
     char path[LAYOUT_PATH];
     size_t len = 0;
-    int r = layouts_read_text(checking->fs.layouts, hash, &good, &len);
+    int r = layouts_read_text(checking->layouts, hash, &good, &len);
 
     layouts_text_path(hash, path);
     if (r == -EIO || r == -EUCLEAN) {
@@ -103,19 +99,75 @@ static int check_text(struct checking *checking, const uint8_t hash[HASH_SIZE])
     return r;
 }
 
+/* -- texts that nobody needs -- */
+
+static int note_record(void *arg, const struct record *record)
+{
+    return hashes_add_record(arg, record);
+}
+
+static int note_copy(void *arg, const struct copy *copy)
+{
+    return hashes_add_record(arg, &copy->record);
+}
+
+/* Whether there is a finding already that says why not everything is known: a disk or a directory is missing, a record
+ * is damaged, or of a newer fallsfs. */
+static bool is_told_elsewhere(int r)
+{
+    return r == -ENODEV || r == -ENOENT || r == -EUCLEAN || r == -EPROTONOSUPPORT;
+}
+
+/* Finds the texts that records and copies name. On failure, as when something is damaged or missing, nobody knows which
+ * texts are needed, and all stay. */
+static int find_used(struct checking *checking, struct hashes *used)
+{
+    const struct spot spot = { .object = "layout", .disk = NO_DISK };
+    const struct census census = { note_record, note_copy, used };
+    struct volume_error error;
+    int r = census_take(checking->volume, &census, &error);
+
+    if (r < 0 && r != -ENOMEM && !is_told_elsewhere(r))
+        checking_tell_left(checking, "unreadable", &spot, "nobody knows which texts are needed: %s", error.why);
+    return r;
+}
+
+/* Removes the texts that nobody needs. Without repair nothing is said of them, whole or not: nobody misses what is
+ * wrong with one. */
+static void remove_unused(struct checking *checking, const struct hashes *names, const struct hashes *used)
+{
+    const struct spot spot = { .object = "layout", .disk = NO_DISK };
+    const uint8_t *hash;
+    size_t at = 0, n = 0;
+
+    while (checking->check->repair && (hash = hashes_next(names, &at)) != NULL)
+        n += !hashes_has(used, hash) && layout_text_remove(checking->volume, hash) == 0;
+    if (n > 0)
+        checking_tell_note(checking, "unused", &spot, "%zu layouts are no file's any more: their texts are removed", n);
+}
+
 int check_layouts(struct checking *checking)
 {
-    struct names names = { 0 };
-    int r = 0;
+    struct hashes names = { 0 }, used = { 0 };
+    const uint8_t *hash;
+    int r = 0, known;
+    size_t at = 0;
 
     for (uint32_t i = 0; r == 0 && i < checking->volume->n_disks; i++)
         if (disk_is_present(&checking->volume->disk[i]))
             r = list_names(checking, &checking->volume->disk[i], &names);
+    known = r < 0 ? r : find_used(checking, &used);
+    if (known == 0)
+        remove_unused(checking, &names, &used);
+    if (known == -ENOMEM)
+        r = known;
     for (size_t i = 0; r == 0 && i < checking->ids.n_slots; i++)
         if (checking->ids.slot[i] != NULL && checking->ids.slot[i]->layout != NULL)
-            r = add(&names, checking->ids.slot[i]->layout->hash);
-    for (size_t i = 0; r == 0 && i < names.n; i++)
-        r = check_text(checking, names.hash[i]);
-    free(names.hash);
+            r = hashes_add(&names, checking->ids.slot[i]->layout->hash);
+    while (r == 0 && (hash = hashes_next(&names, &at)) != NULL)
+        if (known < 0 || hashes_has(&used, hash))
+            r = check_text(checking, hash);
+    hashes_done(&names);
+    hashes_done(&used);
     return r;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* ns/, todo/ and tmp/: what the records say, and whether the subfiles are there. */
-#include "fs/core/copy.h"
-#include "fs/core/journal.h"
-#include "fs/core/reap.h"
-#include "fs/core/subfile.h"
+#include "fs/core/stub/objects.h"
+#include "fs/core/stub/stub.h"
+#include "fs/core/stub/todo.h"
+#include "fs/core/volume/promise.h"
 #include "fs/fsck/checking.h"
+#include "fs/fsck/copies.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -12,23 +13,14 @@
 #include <string.h>
 #include <sys/xattr.h>
 
-static struct disk *home_of(const struct checking *checking)
+static const struct disk *home_of(const struct checking *checking)
 {
     return volume_home(checking->volume);
 }
 
-int check_read_record(const struct checking *checking, int fd, struct record *ret_record)
-{
-    struct fs fs = checking->fs;
-
-    return file_read_record(&fs, fd, "", ret_record);
-}
-
 static int write_record(const struct checking *checking, int fd, const struct record *record)
 {
-    struct fs fs = checking->fs;
-
-    return file_write_record(&fs, fd, "", record, XATTR_REPLACE);
+    return stub_write_record(checking->volume, fd, "", record, XATTR_REPLACE);
 }
 
 /* -- a file whose record is valid -- */
@@ -39,21 +31,19 @@ struct subject {
     int fd; /* of the stub */
     struct record record;
     struct file_layout *layout;
-    bool settled; /* what the record says stands; else what an fsync confirmed does, and lengths tell the rest */
-    bool padded;  /* and the subfiles are as long as it says */
+    struct promise promise;
+    bool settled; /* what the record says stands; else lengths tell what goes beyond the promise */
 };
 
-/* What must be there of a subfile, or its bytes are lost; as file_must_have has it. */
+/* How long a subfile must be, or bytes of it are lost; the same as file_must_have says of a file in use. */
 static uint64_t must_have(const struct subject *subject, uint32_t slot)
 {
-    const struct record *record = &subject->record;
+    const struct promise *promise = &subject->promise;
 
-    if (!bits_has(subject->padded ? &record->bits : &record->durable, slot))
-        return 0;
-    return file_layout_len(subject->layout, slot, subject->padded ? record->size : record->durable_size);
+    return bits_has(&promise->bits, slot) ? file_layout_len(subject->layout, slot, promise->size) : 0;
 }
 
-/* How long a subfile may be. */
+/* How long a subfile may be: what goes beyond is cut. */
 static uint64_t may_have(const struct subject *subject, uint32_t slot)
 {
     uint32_t element = file_layout_element(subject->layout, slot);
@@ -95,6 +85,7 @@ static void check_subfile(struct subject *subject, uint32_t slot)
     uint64_t must = must_have(subject, slot), len;
     char object[OBJECT_PATH];
     const struct spot spot = { subject->path, object, index };
+    const struct object_stamp stamp = { subject->record.id, subject->record.gen, slot };
     struct stat st;
     int r;
 
@@ -116,11 +107,11 @@ static void check_subfile(struct subject *subject, uint32_t slot)
             tell_lost(subject, "missing", &spot, slot, 0);
         return;
     }
-    if (st.st_nlink > 1U + subfile_may_be_linked(&subject->record))
+    if (st.st_nlink > 1U + object_may_be_linked(&subject->record))
         checking_tell_left(subject->checking, "linked", &spot,
                            "a subfile has a second name, so it is not used: remove the other one");
     len = (uint64_t) st.st_size;
-    if (len > 0 && subfile_check_stamp(disk, disk->root, object, &subject->record, slot) < 0)
+    if (len > 0 && object_check_stamp(disk, disk->root, object, &stamp, object_may_be_linked(&subject->record)) < 0)
         checking_tell_left(subject->checking, "foreign", &spot,
                            "a subfile holds the bytes of another file or element: put the right one back; until then "
                            "reading it is an error");
@@ -134,7 +125,7 @@ static void check_subfile(struct subject *subject, uint32_t slot)
     }
 }
 
-/* Only subfiles that may be there are looked for; check_objects comes upon all others. */
+/* Checks the subfiles that may be there; check_objects comes upon all others. */
 static void check_subfiles(struct subject *subject)
 {
     for (uint32_t slot = 0; slot < file_layout_slots(subject->layout); slot++)
@@ -151,7 +142,7 @@ static int finish_cut(struct subject *subject)
     int r = 0;
 
     for (uint32_t slot = 0; r == 0 && slot < file_layout_slots(subject->layout); slot++) {
-        const struct disk *disk = &volume->disk[file_layout_disk(subject->layout, volume->home, record.rotate, slot)];
+        const struct disk *disk = file_layout_on(subject->layout, volume, record.rotate, slot);
         uint64_t want = file_layout_len(subject->layout, slot, record.size);
         char object[OBJECT_PATH];
         struct stat st;
@@ -175,13 +166,13 @@ static int drop_old(struct subject *subject)
 {
     struct record record = subject->record;
     struct file_layout *layout;
-    struct fs fs = subject->checking->fs;
-    int r = layouts_get(fs.layouts, record.old_layout, &layout);
+    struct layouts *layouts = subject->checking->layouts;
+    int r = layouts_get(layouts, record.old_layout, &layout);
 
     if (r < 0)
         return r;
-    r = subfile_remove_old(&fs, &record, layout);
-    layouts_put(fs.layouts, layout);
+    r = objects_remove_old(subject->checking->volume, layouts, &record, layout);
+    layouts_put(layouts, layout);
     record.oldest_gen = record.gen;
     if (r == 0)
         r = write_record(subject->checking, subject->fd, &record);
@@ -220,7 +211,8 @@ static int note_owner(struct subject *subject, uint64_t ino)
                            .ino = ino,
                            .rotate = record->rotate,
                            .settled = subject->settled,
-                           .migrating = record_migrates(record) };
+                           .migrating = record_migrates(record),
+                           .restored = record->epoch == 0 };
 
     memcpy(owner.id, record->id, ID_SIZE);
     return ids_add(&subject->checking->ids, &owner);
@@ -233,13 +225,16 @@ static int keep_copy(struct subject *subject, const struct stat *st)
 
     if (!checking->check->repair || !checking->check->copies || bits_none(&subject->record.bits))
         return 0;
-    r = copy_put(checking->volume, &subject->record, subject->layout, st, subject->path);
+    if (copies_are_newer(checking->volume, subject->record.id))
+        r = -EPROTONOSUPPORT;
+    else
+        r = copy_put(checking->volume, &subject->record, subject->layout, st, subject->path);
     if (r == -ENOMEM)
         return r;
     if (r < 0) {
         const struct spot spot = { .path = subject->path, .disk = NO_DISK };
 
-        checking_tell_left(checking, "copy", &spot, "cannot write a copy of its record: %s", strerror(-r));
+        checking_tell_left(checking, "copy", &spot, "cannot write a copy of its record: %s", volume_strerror(-r));
     }
     checking->check->n_copies += r == 0;
     return 0;
@@ -260,7 +255,7 @@ int check_stub(struct checking *checking, const char *path, const struct stat *s
         return 0;
     }
     checking->check->n_files++;
-    r = layouts_get(checking->fs.layouts, record->layout, &subject.layout);
+    r = layouts_get(checking->layouts, record->layout, &subject.layout);
     if (r == -ENOMEM)
         return r;
     if (r < 0) {
@@ -268,38 +263,26 @@ int check_stub(struct checking *checking, const char *path, const struct stat *s
         subject.layout = NULL;
         return note_owner(&subject, st->st_ino);
     }
-    subject.settled = record->epoch > checking->volume->unclean;
-    subject.padded = subject.settled && record->padded;
+    subject.promise = record_promise(checking->volume, record);
+    subject.settled = !record_may_be_behind(checking->volume, record);
     finish(&subject);
     check_subfiles(&subject);
     r = keep_copy(&subject, st);
     if (r < 0) {
-        layouts_put(checking->fs.layouts, subject.layout);
+        layouts_put(checking->layouts, subject.layout);
         return r;
     }
     return note_owner(&subject, st->st_ino);
 }
 
-/* What the bytes say the id is, when they look like a record that was hurt. */
-static bool guess_id(const struct checking *checking, int fd, uint8_t ret_id[ID_SIZE])
+static int note_damaged(struct checking *checking, const struct walk_entry *entry)
 {
-    const struct disk *home = home_of(checking);
-    uint8_t bytes[RECORD_SIZE + 1];
-    ssize_t n = disk_call(home, get_xattr, fd, "", RECORD_XATTR, bytes, sizeof bytes);
+    struct damaged *more;
 
-    return n == RECORD_SIZE && record_guess_id(bytes, ret_id);
-}
-
-static int note_damaged(struct checking *checking, const char *path, int fd)
-{
-    struct damaged *more = realloc(checking->damaged, (checking->n_damaged + 1) * sizeof *more);
-
-    if (more == NULL)
+    if (!array_grow(checking->damaged, checking->n_damaged))
         return -ENOMEM;
-    checking->damaged = more;
-    more += checking->n_damaged;
-    *more = (struct damaged){ .path = strdup(path) };
-    more->has_id = guess_id(checking, fd, more->id);
+    more = &checking->damaged[checking->n_damaged];
+    *more = (struct damaged){ .path = strdup(entry->path), .ino = entry->st.st_ino };
     if (more->path == NULL)
         return -ENOMEM;
     checking->n_damaged++;
@@ -311,16 +294,16 @@ static int check_file(struct checking *checking, const struct walk_entry *entry)
     const struct disk *home = home_of(checking);
     int fd = disk_call(home, open, entry->dir, entry->name, O_PATH, 0);
     struct record record;
-    int r = fd < 0 ? fd : check_read_record(checking, fd, &record);
+    int r = fd < 0 ? fd : stub_read_record(checking->volume, fd, "", &record);
 
     if (r == 0) {
         r = check_stub(checking, entry->path, &entry->st, &record, fd);
     } else if (r == -EUCLEAN) {
-        r = note_damaged(checking, entry->path, fd);
+        r = note_damaged(checking, entry);
     } else {
         const struct spot spot = { .path = entry->path, .disk = NO_DISK };
 
-        checking_tell_left(checking, "unreadable", &spot, "cannot read its record: %s", strerror(-r));
+        checking_tell_left(checking, "unreadable", &spot, "cannot read its record: %s", volume_strerror(-r));
         checking->keep_orphans = true;
         r = 0;
     }
@@ -360,44 +343,30 @@ int check_names(struct checking *checking)
 
 /* -- todo/ and tmp/ -- */
 
-/* A file without another name: its subfiles go, then its stub. */
+/* Removes a file that has no other name: its subfiles, then its stub. */
 static int reap(struct checking *checking, const char *name, const struct record *record)
 {
-    struct fs fs = checking->fs;
-    struct file_layout *layout;
-    int r = layouts_get(fs.layouts, record->layout, &layout);
+    int r = objects_remove(checking->volume, checking->layouts, record);
 
-    if (r < 0)
-        return r;
-    r = subfile_remove_all(&fs, record, layout, record->gen, record->gen + 1);
-    if (r == 0)
-        r = copy_remove(checking->volume, record, layout);
-    layouts_put(fs.layouts, layout);
-    if (r == 0 && record_migrates(record) && (r = layouts_get(fs.layouts, record->target_layout, &layout)) == 0) {
-        r = subfile_remove_target(&fs, record, layout);
-        layouts_put(fs.layouts, layout);
-    }
-    if (r == 0 && record->oldest_gen < record->gen) {
-        r = layouts_get(fs.layouts, record->old_layout, &layout);
-        if (r == 0) {
-            r = subfile_remove_old(&fs, record, layout);
-            layouts_put(fs.layouts, layout);
-        }
-    }
     return r < 0 ? r : disk_call(home_of(checking), unlink, checking->volume->todo, name, 0);
 }
 
-static int reap_damaged(struct checking *checking, const char *name)
+static int reap_damaged(struct checking *checking, const char *name, int why)
 {
     char object[NAME_MAX + 8];
     const struct spot spot = { .object = object, .disk = checking->volume->home };
 
     snprintf(object, sizeof object, "todo/%s", name);
+    if (why == -EPROTONOSUPPORT) {
+        checking->keep_orphans = true;
+        checking_tell_left(checking, "todo", &spot, "cannot read its record: %s", volume_strerror(-why));
+        return 0;
+    }
     checking_tell_aside(checking, "todo", &spot, "the stub of a removed file has a damaged record");
     return 0;
 }
 
-/* Without repair the file still owns its subfiles, or they would be told as orphans. */
+/* Notes that a removed file still owns the subfiles which stay for now, or they would be told as orphans. */
 static int note_doomed(struct checking *checking, const struct walk_entry *entry, const struct record *record)
 {
     struct owner owner = { .ino = entry->st.st_ino };
@@ -413,24 +382,23 @@ static int check_todo_entry(struct checking *checking, const struct walk_entry *
     const struct spot spot = { .object = "todo", .disk = checking->volume->home };
     const struct disk *home = home_of(checking);
     bool repair = checking->check->repair;
-    struct fs fs = checking->fs;
     struct record record;
     int r, fixed = 0;
 
-    if (entry->st.st_nlink > journal_links_in_todo(&fs, entry->name)) {
-        if (journal_is_name(entry->name))
+    if (entry->st.st_nlink > todo_count(checking->volume, entry->name)) {
+        if (todo_is(entry->name, TODO_MOVES))
             return 0; /* on its way to another layout: the next mount goes on */
         fixed = repair ? disk_call(home, unlink, entry->dir, entry->name, 0) : 0;
         checking_tell_fix(checking, "todo", &spot, fixed, "a removal was begun and did not happen: is forgotten");
         return 0;
     }
-    if (entry->st.st_nlink > 1 && journal_is_name(entry->name)) { /* the other name tells what to do */
+    if (entry->st.st_nlink > 1 && todo_is(entry->name, TODO_MOVES)) { /* the other name tells what to do */
         fixed = repair ? disk_call(home, unlink, entry->dir, entry->name, 0) : 0;
         return MIN(fixed, 0);
     }
-    r = S_ISREG(entry->st.st_mode) ? file_read_record(&fs, entry->dir, entry->name, &record) : -EUCLEAN;
+    r = S_ISREG(entry->st.st_mode) ? stub_read_record(checking->volume, entry->dir, entry->name, &record) : -EUCLEAN;
     if (r < 0)
-        return reap_damaged(checking, entry->name);
+        return reap_damaged(checking, entry->name, r);
     if (repair)
         fixed = reap(checking, entry->name, &record);
     checking_tell_fix(checking, "todo", &spot, fixed, "a removed file was not removed to the end: is removed");

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What users have said of directories and files, and the home disk keeps: layouts for what is made below, and what
  * bytes mean. It was checked when it was set; disks may have gone since, and attributes can be damaged. */
-#include "fs/core/tree.h"
 #include "fs/fsck/checking.h"
 
 #include <string.h>
 
 #define MAX_TEXT 65536
 
-/* All disks that a layout names have been ones of the volume, if they are not now. */
+/* Whether all disks that a layout names have been disks of the volume, even if they are not now. */
 static bool names_members(const struct checking *checking, const char *text)
 {
     cleanup(layout_freep) struct layout *layout = NULL;
@@ -17,10 +16,10 @@ static bool names_members(const struct checking *checking, const char *text)
     if (layout_parse(text, strlen(text), 1, &layout, &why) < 0 || layout->disks == DISKS_POOL)
         return false;
     for (uint32_t i = 0; layout->disks == DISKS_LIST && i < layout->n_disks; i++)
-        if (layout->disk[i] >= checking->fs.volume->n_disks)
+        if (layout->disk[i] >= checking->volume->n_disks)
             return false;
     for (uint32_t i = 0; layout->element_disk != NULL && i < layout->pattern->n_elements; i++)
-        if (layout->element_disk[i] != LAYOUT_ANY_DISK && layout->element_disk[i] >= checking->fs.volume->n_disks)
+        if (layout->element_disk[i] != LAYOUT_ANY_DISK && layout->element_disk[i] >= checking->volume->n_disks)
             return false;
     return true;
 }
@@ -30,10 +29,10 @@ static bool is_layout(const struct checking *checking, const char *text, size_t 
     struct file_layout *planned = NULL;
     struct layout_error why;
     bool rotates;
-    int r = strlen(text) == len ? layouts_plan(checking->fs.layouts, text, &planned, &rotates, &why) : -EINVAL;
+    int r = strlen(text) == len ? layouts_plan(checking->layouts, text, &planned, &rotates, &why) : -EINVAL;
 
     file_layout_free(planned);
-    /* Without memory nobody can tell. */
+    /* Without memory nobody can tell: the text stays. */
     return r == 0 || r == -ENOMEM || (r == -ENODEV && names_members(checking, text));
 }
 

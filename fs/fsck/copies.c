@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/fsck/copies.h"
 
-#include "fs/core/walk.h"
+#include "fs/core/stub/census.h"
+#include "fs/core/volume/promise.h"
 
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 void copies_done(struct copies *copies)
@@ -29,83 +27,43 @@ bool copies_newer(const struct copy *a, const struct copy *b)
 
 struct record copies_record(const struct volume *volume, const struct copy *copy)
 {
+    const struct promise promise = record_promise(volume, &copy->record);
     struct record record = copy->record;
 
-    if (record.epoch > volume->unclean && record.padded) {
-        record.durable_size = record.size;
-        record.durable = record.bits;
-    }
+    record_keep_promise(&record, &promise);
     record.epoch = 0;
     record.migrated = 0; /* there was more to it than a copy tells */
     return record;
 }
 
-/* ID.m, as written by copy_path. */
-static bool is_copy(const char *name, uint8_t ret_id[ID_SIZE])
-{
-    return strlen(name) == 2 * ID_SIZE + 2 && strcmp(name + 2 * ID_SIZE, ".m") == 0 &&
-           hex_parse(name, ID_SIZE, ret_id) == 0;
-}
+struct finding_on {
+    struct copies *copies;
+    uint32_t disk;
+};
 
-static int add(struct copies *copies, const struct copy *copy, uint32_t disk)
+static int take(void *arg, struct copy *copy)
 {
-    if (copies->n == copies->room) {
-        size_t room = 2 * copies->room + 64;
-        struct found_copy *found = realloc(copies->found, room * sizeof *found);
+    const struct finding_on *on = arg;
+    struct copies *copies = on->copies;
 
-        if (found == NULL)
-            return -ENOMEM;
-        copies->found = found;
-        copies->room = room;
-    }
-    copies->found[copies->n++] = (struct found_copy){ *copy, disk };
+    if (!array_grow(copies->found, copies->n))
+        return -ENOMEM;
+    copies->found[copies->n++] = (struct found_copy){ *copy, on->disk };
+    *copy = (struct copy){ 0 };
     return 0;
-}
-
-static int take(struct copies *copies, const struct disk *disk, const char *path, const uint8_t id[ID_SIZE])
-{
-    char object[NAME_MAX + 8];
-    struct copy copy;
-    int r;
-
-    snprintf(object, sizeof object, "obj/%s", path);
-    r = copy_read(disk, object, &copy);
-    if (r < 0)
-        return r == -ENOMEM ? r : 0;
-    r = memcmp(copy.record.id, id, ID_SIZE) == 0 ? add(copies, &copy, disk->index) : 1;
-    if (r != 0)
-        copy_done(&copy);
-    return MIN(r, 0);
-}
-
-static void note_error(struct copies *copies, const struct disk *disk, int error)
-{
-    copies->error = error;
-    copies->error_disk = disk->index;
 }
 
 static int find_on(const struct disk *disk, struct copies *copies)
 {
-    cleanup(walk_freep) struct walk *walk = NULL;
-    int fd = disk_call(disk, open, disk->root, "obj", O_RDONLY | O_DIRECTORY, 0);
-    int r = fd < 0 ? fd : walk_new(disk, fd, &walk);
-    struct walk_entry entry;
+    struct finding_on on = { copies, disk->index };
+    int r = census_copies(disk, take, &on);
 
-    disk_close(disk, &fd);
-    while (r == 0 && (r = walk_next(walk, &entry)) > 0) {
-        uint8_t id[ID_SIZE];
-
-        r = 0;
-        if (entry.error < 0)
-            note_error(copies, disk, entry.error);
-        else if (entry.depth > 0 && S_ISDIR(entry.st.st_mode) && !entry.leaving)
-            walk_skip(walk);
-        else if (S_ISREG(entry.st.st_mode) && is_copy(entry.name, id))
-            r = take(copies, disk, entry.path, id);
-    }
-    if (r < 0 && r != -ENOMEM)
-        note_error(copies, disk, r);
-    return r == -ENOMEM ? r : 0;
+    if (r == 0 || r == -ENOMEM)
+        return r;
+    copies->error = r;
+    copies->error_disk = disk->index;
+    copies->has_newer |= r == -EPROTONOSUPPORT;
+    return 0;
 }
 
 static int by_id(const void *a, const void *b)
@@ -116,7 +74,7 @@ static int by_id(const void *a, const void *b)
     return order != 0 ? order : copies_newer(&x->copy, &y->copy) ? -1 : copies_newer(&y->copy, &x->copy);
 }
 
-/* Of several for a file the first stays. */
+/* Drops all copies of a file but the first, which is the newest. */
 static void drop_older(struct copies *copies)
 {
     size_t kept = 0;
@@ -130,6 +88,20 @@ static void drop_older(struct copies *copies)
             copies->found[kept++] = *found;
     }
     copies->n = kept;
+}
+
+bool copies_are_newer(const struct volume *volume, const uint8_t id[ID_SIZE])
+{
+    char object[OBJECT_PATH];
+    bool newer = false;
+
+    copy_path(volume, id, object);
+    for (uint32_t i = 0; !newer && i < volume->n_disks; i++) {
+        cleanup(copy_done) struct copy copy = { 0 };
+
+        newer = disk_is_present(&volume->disk[i]) && copy_read(&volume->disk[i], object, &copy) == -EPROTONOSUPPORT;
+    }
+    return newer;
 }
 
 int copies_find(struct volume *volume, struct copies *ret_copies)

@@ -3,7 +3,7 @@
 #ifndef FALLSFS_FS_FSCK_IDS_H
 #define FALLSFS_FS_FSCK_IDS_H
 
-#include "fs/core/layouts.h"
+#include "fs/core/volume/file_layouts.h"
 
 struct owner {
     uint8_t id[ID_SIZE];
@@ -13,6 +13,7 @@ struct owner {
     uint16_t rotate;
     bool settled;   /* bits tell of every subfile there is */
     bool migrating; /* the next generation is there, too */
+    bool restored;  /* from a copy, and not stored since: there may have been later generations */
 };
 
 struct ids {
@@ -24,10 +25,10 @@ struct ids {
 void ids_init(struct ids *ids, struct layouts *layouts);
 void ids_done(struct ids *ids);
 
-/* NULL when nobody has this id. */
+/* The file with this id; NULL when there is none. */
 const struct owner *ids_find(const struct ids *ids, const uint8_t id[ID_SIZE]);
 
-/* Takes the reference to the layout. The id must be new. */
+/* Adds a file, whose id must be new, and takes the reference to its layout, also on failure. */
 int ids_add(struct ids *ids, const struct owner *owner);
 
 #endif

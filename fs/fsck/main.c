@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* fsck.fallsfs: options → stamps → volume → check → exit status, as fsck(8) has it. */
-#include "fs/core/record.h"
-#include "fs/ctl/json.h"
+#include "fs/core/volume/record.h"
 #include "fs/fsck/check.h"
 #include "fs/fsck/rebuild.h"
 #include "fs/fsck/stamps.h"
+#include "fs/json/json.h"
+#include "fs/json/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #define PAUSE_MS 50
 
 static const char help[] =
-    "usage: fsck.fallsfs [-n | -y | -a | -p] [-f] [--copies] [--json] DISK...\n"
+    "usage: fsck.fallsfs [-n | -y | -a | -p] [-f] [--copies] [--free-orphans] [--json] DISK...\n"
     "       fsck.fallsfs --home-lost -y [--json] DISK... EMPTY-DIRECTORY\n"
     "\n"
     "Checks a volume that is not mounted, and with -y repairs what can be repaired without inventing anything. Mounting\n"
@@ -28,6 +29,8 @@ static const char help[] =
     "  -a, -p        repair, unless the last mount ended well\n"
     "  -f            with -a or -p: check also then\n"
     "  --copies      with -y: also write a copy of each record beside its subfiles, for --home-lost\n"
+    "  --free-orphans  remove what a crash left in the disks and no file can need any more, also from lost/; without -y\n"
+    "                tells how many bytes that would free\n"
     "  --home-lost   the home disk is lost: make EMPTY-DIRECTORY the new one, and the names anew from the copies\n"
     "  --json        machine-readable output\n"
     "  -V            version\n"
@@ -50,7 +53,7 @@ enum {
 struct options {
     char **disk;
     uint32_t n;
-    bool repair, preen, force, copies, home_lost, as_json;
+    bool repair, preen, force, copies, free_orphans, home_lost, as_json;
     bool help, version;
 };
 
@@ -63,30 +66,27 @@ struct output {
 
 static const char *fate_name(const struct finding *finding)
 {
+    if (finding->fate == FINDING_NOTE)
+        return "noted";
     return finding->fate == FINDING_LEFT ? "left" : finding->done ? "repaired" : "can be repaired";
 }
 
-/* Paths of users' files may hold what a terminal would obey. */
-static void put_plain(const char *text)
-{
-    for (; *text != 0; text++)
-        putchar((unsigned char) *text < ' ' || *text == 127 ? '?' : *text);
-}
-
+/* Prints a finding as text, since paths of users' files may hold what a terminal would obey. */
 static void print_finding(const struct finding *finding)
 {
     if (finding->path != NULL) {
         putchar('/');
-        put_plain(finding->path);
+        utf8_print_line(stdout, finding->path, false);
         fputs(": ", stdout);
     }
     if (finding->disk != UINT32_MAX)
         printf("d%" PRIu32 "%s", finding->disk, finding->object != NULL ? " " : ": ");
     if (finding->object != NULL) {
-        put_plain(finding->object);
+        utf8_print_line(stdout, finding->object, false);
         fputs(": ", stdout);
     }
-    printf("%s: %s", finding->kind, finding->what);
+    printf("%s: ", finding->kind);
+    utf8_print_line(stdout, finding->what, false);
     printf(finding->fate == FINDING_FIXED ? " (%s)\n" : "\n", fate_name(finding));
 }
 
@@ -117,7 +117,7 @@ static void tell(void *arg, const struct finding *finding)
 
 static int fail(struct output *output, const char *why)
 {
-    fprintf(stderr, "fsck.fallsfs: %s\n", why);
+    utf8_complain("fsck.fallsfs: %s", why);
     if (output->as_json) {
         json_close(&output->json, ']');
         json_string(&output->json, "error", why);
@@ -143,16 +143,20 @@ static int sum_up(struct output *output, const struct check *check, uint64_t sta
         json_u64(&output->json, "copies", check->n_copies);
         json_u64(&output->json, check->repair ? "repaired" : "can_be_repaired", fixed);
         json_u64(&output->json, "left", left);
+        json_u64(&output->json, check->repair ? "freed" : "can_be_freed", check->bytes_freed);
         json_u64(&output->json, "exit", (uint64_t) status);
         json_end(&output->json);
         return status;
     }
+    if (check->n_freed > 0)
+        printf("%" PRIu64 " orphans with %" PRIu64 " bytes %s\n", check->n_freed, check->bytes_freed,
+               check->repair ? "removed" : "can be removed with --free-orphans -y");
     if (note != NULL)
         puts(note);
     else
         printf("%" PRIu64 " files, %" PRIu64 " objects: ", check->n_files, check->n_objects);
     if (note == NULL && status == CLEAN)
-        puts("nothing is wrong");
+        puts(check->n_noted > 0 ? "nothing else was found" : "nothing is wrong");
     else if (note == NULL)
         printf("%" PRIu64 " %s, %" PRIu64 " left\n", fixed, check->repair ? "repaired" : "can be repaired with -y",
                left);
@@ -160,12 +164,6 @@ static int sum_up(struct output *output, const struct check *check, uint64_t sta
 }
 
 /* -- doing -- */
-
-/* Whether all that the stamps tell is good. */
-static bool ended_well(const struct volume *volume)
-{
-    return volume->unclean < volume->epoch && volume->stamp.clean == volume->stamp.epoch;
-}
 
 static int open_in_time(const struct options *options, const struct member member[], enum volume_flags flags,
                         struct volume **ret_volume, struct volume_error *error)
@@ -181,19 +179,19 @@ static int open_in_time(const struct options *options, const struct member membe
     return r;
 }
 
-/* For -a and -p: looks, with the locks, and does nothing when the last mount ended well. */
+/* For -a and -p: whether the last mount ended well. The volume's locks are held while that is looked at. */
 static int is_clean(const struct options *options, const struct member member[], struct volume_error *error)
 {
     cleanup(volume_freep) struct volume *volume = NULL;
     int r = open_in_time(options, member, VOLUME_READ_ONLY, &volume, error);
 
-    return r < 0 ? r : ended_well(volume);
+    return r < 0 ? r : volume_last_ended_well(volume);
 }
 
 static int check_it(const struct options *options, const struct member member[], struct check *check,
                     struct volume_error *error)
 {
-    enum volume_flags flags = check->repair ? VOLUME_REPAIR : VOLUME_READ_ONLY;
+    enum volume_flags flags = check->repair ? 0 : VOLUME_READ_ONLY;
     cleanup(volume_freep) struct volume *volume = NULL;
     uint64_t fixed = 0, left = 0;
     int r = open_in_time(options, member, flags, &volume, error);
@@ -211,30 +209,34 @@ static int check_it(const struct options *options, const struct member member[],
     check->n_left += left;
     if (r == 0 && check->repair)
         r = volume_sync(volume);
+    if (r == 0)
+        r = volume_end_epoch(volume);
     return r < 0 ? volume_fail(error, r, "could not go on: %s", strerror(-r)) : 0;
 }
 
 static int run(const struct options *options, const struct member member[], struct output *output)
 {
-    struct check check = { .repair = options->repair, .copies = options->copies, .tell = tell, .arg = output };
+    struct check check = { .repair = options->repair,
+                           .copies = options->copies,
+                           .free_orphans = options->free_orphans,
+                           .tell = tell,
+                           .arg = output };
     struct volume_error error = { "out of memory" };
     uint64_t stamps_fixed, stamps_left;
     int r;
 
     if (options->home_lost && rebuild_home(member, options->n, &error) < 0)
         return fail(output, error.why);
-    r = stamps_check(&check, member, options->n);
+    r = stamps_check(&check, member, options->n, &error);
     stamps_fixed = check.n_fixed;
     stamps_left = check.n_left;
-    if (r == -EBUSY)
-        return fail(output, "the volume is in use: unmount it first");
     if (r < 0)
-        return fail(output, strerror(-r));
+        return fail(output, error.why);
     if (stamps_left > 0 || (stamps_fixed > 0 && !check.repair)) {
         check.n_fixed = check.n_left = 0;
         return sum_up(output, &check, stamps_fixed, stamps_left, "the rest can be checked when the stamp is repaired");
     }
-    if (options->preen && !options->force && stamps_fixed == 0) {
+    if (options->preen && !options->force && !options->free_orphans && stamps_fixed == 0) {
         r = is_clean(options, member, &error);
         if (r > 0)
             return sum_up(output, &check, 0, 0, "the last mount ended well: nothing to check");
@@ -276,12 +278,12 @@ static int check_disks(const struct options *options)
 
 static int complain(const char *why, const char *word)
 {
-    fprintf(stderr, "fsck.fallsfs: %s%s%s (see fsck.fallsfs --help)\n", why, word != NULL ? ": " : "",
-            word != NULL ? word : "");
+    utf8_complain("fsck.fallsfs: %s%s%s (see fsck.fallsfs --help)", why, word != NULL ? ": " : "",
+                  word != NULL ? word : "");
     return USAGE;
 }
 
-/* False for what is no option. */
+/* Takes options of one letter each; false: one of them is none. */
 static bool take_letters(const char *word, struct options *options)
 {
     for (word++; *word != 0; word++) {
@@ -308,11 +310,9 @@ static bool take_option(const char *word, struct options *options)
     const struct {
         const char *name;
         bool *set;
-    } known[] = { { "--copies", &options->copies },
-                  { "--home-lost", &options->home_lost },
-                  { "--json", &options->as_json },
-                  { "--help", &options->help },
-                  { "--version", &options->version } };
+    } known[] = { { "--copies", &options->copies },       { "--free-orphans", &options->free_orphans },
+                  { "--home-lost", &options->home_lost }, { "--json", &options->as_json },
+                  { "--help", &options->help },           { "--version", &options->version } };
 
     for (size_t i = 0; i < ARRAY_SIZE(known); i++)
         if (strcmp(word, known[i].name) == 0)
@@ -339,10 +339,12 @@ static int parse(int argc, char **argv, struct options *options)
         return complain("which disks?", NULL);
     if ((options->copies || options->home_lost) && !options->repair)
         return complain("--copies and --home-lost write: give -y, too", NULL);
+    if (options->free_orphans && options->home_lost)
+        return complain("--home-lost leaves no orphans: what has no name then may get one yet", NULL);
     return 0;
 }
 
-/* Stamps know disks by where they were, in full. */
+/* Makes the disks' paths absolute: stamps know disks by their full paths. */
 static void make_absolute(struct options *options)
 {
     for (uint32_t i = 0; i < options->n; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/fsck/rebuild.h"
 
-#include "fs/core/file.h"
-#include "fs/core/file_text.h"
-#include "fs/core/walk.h"
+#include "fs/core/disk/file_text.h"
+#include "fs/core/disk/walk.h"
+#include "fs/core/stub/stub.h"
 #include "fs/fsck/copies.h"
 
 #include <fcntl.h>
@@ -35,7 +35,7 @@ static bool is_empty(const struct disk *disk, const char *path)
     return r == 0 && walk_next(walk, &entry) == 0;
 }
 
-/* A home disk whose names are still being made, or one that needs nothing. */
+/* Refuses a home disk that is not lost: it has names, and they are not still being made. */
 static int check_mark(const struct disk *disk, const struct member *member, struct volume_error *error)
 {
     struct stat st;
@@ -48,7 +48,15 @@ static int check_mark(const struct disk *disk, const struct member *member, stru
                        member->path);
 }
 
-/* What the members say: the stamp of one that has it, the one that has none. */
+bool rebuild_is_unfinished(struct volume *volume)
+{
+    const struct disk *home = volume_home(volume);
+    struct stat st;
+
+    return disk_call(home, stat, home->root, MARK, &st) != -ENOENT;
+}
+
+/* What the members tell: the newest stamp, and which member has none. */
 struct survey {
     struct stamp stamp;
     const struct member *fresh;
@@ -75,9 +83,9 @@ static int survey_one(struct survey *survey, const struct member *member, struct
         return 0;
     }
     if (r == 0)
-        r = stamp_read(&disk, &stamp);
-    if (r < 0)
-        volume_fail(error, r, "cannot read the stamp of %s: %s", member->path, strerror(-r));
+        r = member_read_stamp(member, &disk, &stamp, error);
+    else
+        volume_fail(error, r, "cannot open %s/.fallsfs: %s", member->path, strerror(-r));
     if (r == 0 && stamp.index == stamp.home) {
         survey->has_home = true;
         r = check_mark(&disk, member, error);
@@ -136,10 +144,10 @@ struct rebuilding {
     struct check *check;
     struct volume *volume;
     const struct disk *home;
-    struct fs fs; /* only volume and layouts are there */
+    struct layouts *layouts;
 };
 
-/* The stub in tmp/, with all it will have but its name. */
+/* Makes the stub in tmp/, with all it will have but its name. */
 static int make_stub(struct rebuilding *rebuilding, const struct copy *copy, const char *name)
 {
     const struct disk *home = rebuilding->home;
@@ -151,8 +159,8 @@ static int make_stub(struct rebuilding *rebuilding, const struct copy *copy, con
     fd = disk_call(home, open, tmp, name, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (fd < 0)
         return fd;
-    r = file_write_record(&rebuilding->fs, fd, "", &record, XATTR_CREATE);
-    if (r == 0 && rebuilding->fs.privileged)
+    r = stub_write_record(rebuilding->volume, fd, "", &record, XATTR_CREATE);
+    if (r == 0) /* a chown that is refused is told */
         r = disk_call(home, chown, fd, "", copy->uid, copy->gid);
     if (r == 0)
         r = disk_call(home, chmod, fd, "", copy->mode & 07777);
@@ -162,11 +170,11 @@ static int make_stub(struct rebuilding *rebuilding, const struct copy *copy, con
     return r;
 }
 
-/* 1 when the file that is there already is this one. */
+/* Whether the file that has the name already is the one that the copy is of. */
 static int is_same(struct rebuilding *rebuilding, int dir, const char *name, const struct copy *copy)
 {
     struct record record;
-    int r = file_read_record(&rebuilding->fs, dir, name, &record);
+    int r = stub_read_record(rebuilding->volume, dir, name, &record);
 
     return r == 0 && memcmp(record.id, copy->record.id, ID_SIZE) == 0;
 }
@@ -193,7 +201,7 @@ static bool is_name(const char *name, size_t len)
            !(len == 2 && name[0] == '.' && name[1] == '.');
 }
 
-/* The directory that the last name of a path lies in, made as needed. */
+/* Opens the directory that the last name of a path lies in; directories on the way are made as needed. */
 static int open_parent(struct rebuilding *rebuilding, const char *path, const char **ret_name, int *ret_dir)
 {
     const struct disk *home = rebuilding->home;
@@ -238,24 +246,24 @@ static int place_at(struct rebuilding *rebuilding, const struct copy *copy, cons
     return r;
 }
 
-/* A copy without a single subfile is of a file that was removed; or nothing of it is left anyway. */
+/* Whether there is a subfile of the file that a copy is of. Else it was removed, or nothing of it is left anyway. */
 static bool has_bytes(struct rebuilding *rebuilding, const struct record *record)
 {
     struct volume *volume = rebuilding->volume;
     struct file_layout *layout;
     bool found = false;
 
-    if (layouts_get(rebuilding->fs.layouts, record->layout, &layout) < 0)
+    if (layouts_get(rebuilding->layouts, record->layout, &layout) < 0)
         return true; /* whoever puts the layout back wants the name */
     for (uint32_t slot = 0; !found && slot < file_layout_slots(layout); slot++) {
-        const struct disk *disk = &volume->disk[file_layout_disk(layout, volume->home, record->rotate, slot)];
+        const struct disk *disk = file_layout_on(layout, volume, record->rotate, slot);
         char object[OBJECT_PATH];
         struct stat st;
 
         object_path(volume, record->id, record->gen, slot, layout, object);
         found = disk_call(disk, stat, disk->root, object, &st) == 0;
     }
-    layouts_put(rebuilding->fs.layouts, layout);
+    layouts_put(rebuilding->layouts, layout);
     return found;
 }
 
@@ -270,13 +278,13 @@ static void tell(struct rebuilding *rebuilding, const char *path, uint32_t disk,
     check->n_fixed += r == 0;
     check->n_left += r < 0;
     if (r < 0)
-        snprintf(what, sizeof what, "its name cannot be made anew: %s", strerror(-r));
+        snprintf(what, sizeof what, "its name cannot be made anew: %s", volume_strerror(-r));
     else
         snprintf(what, sizeof what, "its name was lost with the home disk: is made anew from the copy");
     check->tell(check->arg, &finding);
 }
 
-/* The mark stays, so that the rest can be made when they can be read. */
+/* Tells that some copies could not be read. The mark stays, so that the rest of the names can be made when they can. */
 static void tell_unread(struct rebuilding *rebuilding, const struct copies *copies)
 {
     struct check *check = rebuilding->check;
@@ -287,12 +295,12 @@ static void tell_unread(struct rebuilding *rebuilding, const struct copies *copi
 
     snprintf(what, sizeof what,
              "not all copies can be read, names may be missing: run fsck.fallsfs --home-lost again when they can (%s)",
-             strerror(-copies->error));
+             volume_strerror(-copies->error));
     check->n_left++;
     check->tell(check->arg, &finding);
 }
 
-/* Where its path is taken, or leads through what is no directory, the file goes to lost+found. */
+/* Makes a file's name anew; in lost+found where its path is taken, or leads through what is no directory. */
 static void place(struct rebuilding *rebuilding, const struct found_copy *found)
 {
     char other[sizeof LOST_FOUND + 2 * ID_SIZE + 1];
@@ -323,17 +331,15 @@ int rebuild_names(struct check *check, struct volume *volume)
 
     if (r < 0)
         return r;
-    r = layouts_new(volume, &rebuilding.fs.layouts);
+    r = layouts_new(volume, &rebuilding.layouts);
     if (r < 0)
         return r;
-    rebuilding.fs.volume = volume;
-    rebuilding.fs.privileged = true; /* a chown that is refused is told */
     if (copies.n > 0)
         qsort(copies.found, copies.n, sizeof copies.found[0], newest_first);
     for (size_t i = 0; i < copies.n; i++)
         if (has_bytes(&rebuilding, &copies.found[i].copy.record))
             place(&rebuilding, &copies.found[i]);
-    layouts_free(rebuilding.fs.layouts);
+    layouts_free(rebuilding.layouts);
     r = disk_call(rebuilding.home, sync, rebuilding.home->root, SYNC_DISK);
     if (copies.error < 0)
         tell_unread(&rebuilding, &copies);

@@ -9,13 +9,17 @@
 #ifndef FALLSFS_FS_FSCK_REBUILD_H
 #define FALLSFS_FS_FSCK_REBUILD_H
 
-#include "fs/fsck/check.h"
+#include "fs/core/volume/volume.h"
+#include "fs/fsck/finding.h"
 
-/* Makes the one member that is empty the home disk; nothing when it was made before and the names are not complete
- * yet. -EINVAL and others: ret_error says why. */
+/* Makes the one member that is empty the home disk. Does nothing when that was done before and the names are not
+ * complete yet. -EINVAL and others: ret_error says why. */
 int rebuild_home(const struct member member[], uint32_t n, struct volume_error *ret_error);
 
-/* The names, told as findings of check; may be done again, also after it was interrupted. */
+/* Makes the names anew, and tells of them as findings of check. May be done again, also after it was interrupted. */
 int rebuild_names(struct check *check, struct volume *volume);
+
+/* Whether the home disk of this volume still lacks names, since making them was interrupted. */
+bool rebuild_is_unfinished(struct volume *volume);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/fsck/stamps.h"
 
-#include "fs/core/file_text.h"
-#include "fs/core/record.h"
+#include "fs/core/disk/file_text.h"
+#include "fs/core/volume/record.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static void candidates_done(struct candidates *all)
     free(all->at);
 }
 
-static void look_at(struct candidate *one)
+static int look_at(struct candidate *one, struct volume_error *error)
 {
     struct disk *disk = &one->disk;
     size_t len;
@@ -45,29 +45,32 @@ static void look_at(struct candidate *one)
 
     disk->root = disk_call(disk, open, one->member->dir, STAMP_DIR, O_RDONLY | O_DIRECTORY, 0);
     if (disk->root < 0)
-        return;
-    r = stamp_read(disk, &one->stamp);
+        return 0;
+    r = member_read_stamp(one->member, disk, &one->stamp, error);
     one->good = r == 0;
-    one->damaged = r == -EUCLEAN || r == -ENOENT;
+    one->damaged = r == -EUCLEAN || r == -ENODEV;
     if (one->damaged)
         (void) file_text_read(disk, STAMP_NAME, MAX_TEXT, &one->text, &len);
+    return r == -EPROTONOSUPPORT || r == -ENOMEM ? r : 0;
 }
 
-static int candidates_init(struct candidates *all, const struct member member[], uint32_t n)
+static int candidates_init(struct candidates *all, const struct member member[], uint32_t n, struct volume_error *error)
 {
+    int r = 0;
+
     *all = (struct candidates){ .at = calloc(n, sizeof *all->at) };
     if (all->at == NULL)
-        return -ENOMEM;
-    for (; all->n < n; all->n++) {
+        return volume_fail(error, -ENOMEM, "out of memory");
+    for (; r == 0 && all->n < n; all->n++) {
         struct candidate *one = &all->at[all->n];
 
         one->member = &member[all->n];
         one->disk = (struct disk){ .ops = one->member->ops, .ctx = one->member->ctx, .root = -1, .lock = -1 };
-        look_at(one);
+        r = look_at(one, error);
         all->n_good += one->good;
         all->n_damaged += one->damaged;
     }
-    return 0;
+    return r;
 }
 
 /* -- whose is it -- */
@@ -82,7 +85,8 @@ static const struct stamp *newest(const struct candidates *all)
     return stamp;
 }
 
-/* The one index that the good stamps leave; false when they do not agree, or leave another number. */
+/* Finds the one index that no good stamp has; false when the stamps do not agree, or leave another number of
+ * indices. */
 static bool missing_index(const struct candidates *all, const struct stamp *stamp, uint32_t *ret_index)
 {
     uint32_t n_free = stamp->n_disks;
@@ -108,7 +112,7 @@ static bool missing_index(const struct candidates *all, const struct stamp *stam
     return n_free == 1;
 }
 
-/* Whether a line of the damaged text says something else. */
+/* Whether a line of the damaged text gives the key another value. */
 static bool contradicts(const char *text, const char *key, uint64_t value, const char *quote)
 {
     char line[64];
@@ -133,7 +137,8 @@ static bool has_dirs(const struct disk *disk, bool is_home)
     return true;
 }
 
-/* Beyond doubt: what is left of its own text says so, or, where nothing is left, it is where the disk was last. */
+/* Whether this is beyond doubt the disk with that index: what is left of its own text says so, or, where nothing is
+ * left, it lies where that disk was last. */
 static bool is_it(const struct candidate *one, const struct stamp *stamp, uint32_t index)
 {
     char hex[2 * DISK_UUID_SIZE + 1];
@@ -218,13 +223,29 @@ static int repair(struct check *check, struct candidates *all, const struct cand
     return r;
 }
 
-int stamps_check(struct check *check, const struct member member[], uint32_t n)
+/* Whether this is what a crash has left of a disk that had left the volume: volume_open says so. */
+static bool is_gone(const struct candidates *all, const struct candidate *one)
+{
+    const struct stamp *stamp = newest(all);
+    struct stat st;
+
+    return stamp != NULL && one->text == NULL && disk_call(&one->disk, stat, one->disk.root, "obj", &st) == -ENOENT &&
+           stamp_find_gone(stamp, one->member->path) >= 0;
+}
+
+int stamps_check(struct check *check, const struct member member[], uint32_t n, struct volume_error *ret_error)
 {
     cleanup(candidates_done) struct candidates all;
-    int r = candidates_init(&all, member, n);
+    int r = candidates_init(&all, member, n, ret_error);
 
-    for (uint32_t i = 0; r == 0 && i < all.n; i++)
-        if (all.at[i].damaged)
-            r = repair(check, &all, &all.at[i]);
+    for (uint32_t i = 0; r == 0 && i < all.n; i++) {
+        if (!all.at[i].damaged || is_gone(&all, &all.at[i]))
+            continue;
+        r = repair(check, &all, &all.at[i]);
+        if (r == -EBUSY)
+            volume_fail(ret_error, r, "the volume is in use: unmount it first");
+        else if (r < 0)
+            volume_fail(ret_error, r, "cannot write the stamp of %s: %s", all.at[i].member->path, strerror(-r));
+    }
     return r;
 }

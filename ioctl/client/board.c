@@ -2,6 +2,7 @@
 #include "ioctl/client/board.h"
 
 #include "ioctl/client/client.h"
+#include "layout/clock.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -13,10 +14,9 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#define FORM     1                  /* of what follows; ranks of other forms do not meet */
+#define FORM     3                  /* of what follows; ranks of other forms do not meet */
 #define PATIENCE UINT64_C(10000000) /* ns; who waits longer lets the daemon know */
 #define ROOM     (FALLSFS_BOARD_SLOT - FALLSFS_BOARD_REQUEST)
 
@@ -29,6 +29,12 @@ struct head {
     _Atomic uint64_t gate;
     _Atomic uint64_t first_ns; /* when the first one came */
     _Atomic uint32_t done;     /* the last round that went well */
+    /* How long the file was in that round. It is written before the round is done, and no other can be done before all
+     * who wait for this one have asked again: so they read what belongs to it. */
+    _Atomic uint64_t file_size;
+    /* The last even and the last odd round in which some rank had that to tell the others: none asks for the round
+     * after the next before all have asked for the next one, and so have read what was told in this one. */
+    _Atomic uint64_t told[BOARD_N_WORDS][2];
 };
 
 _Static_assert(sizeof(struct head) <= FALLSFS_BOARD_HEAD, "the head is before the slots");
@@ -91,14 +97,6 @@ static void wait_while(struct head *head, uint32_t value, uint64_t ns)
     (void) syscall(SYS_futex, futex_of(head), FUTEX_WAIT, value, &time, NULL, 0);
 }
 
-static uint64_t now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t) time.tv_sec * 1000000000 + (uint64_t) time.tv_nsec;
-}
-
 /* -- a round -- */
 
 /* True when the rank is among those who wait, or the last of them. */
@@ -114,7 +112,7 @@ static bool come_in(struct board *board, uint64_t seq, bool *ret_last)
         if (rounds > 0 || (rounds == 0 && state_of(gate) != OPEN))
             return false;
         if (n == 1)
-            atomic_store_explicit(&head->first_ns, now(), memory_order_relaxed);
+            atomic_store_explicit(&head->first_ns, clock_ns(), memory_order_relaxed);
         *ret_last = n == board->nranks;
         next = gate_of(seq, *ret_last ? ASKED : OPEN, n);
     } while (!atomic_compare_exchange_weak(&head->gate, &gate, next));
@@ -127,8 +125,7 @@ static void leave_request(struct board *board, unsigned long cmd, const void *me
     const uint32_t number = (uint32_t) cmd;
 
     memcpy(slot, &number, sizeof number);
-    memcpy(slot + FALLSFS_BOARD_REQUEST, message,
-           cmd == FALLSFS_IOC_SECTION ? sizeof(struct fallsfs_ioc_section) : ROOM);
+    memcpy(slot + FALLSFS_BOARD_REQUEST, message, MIN(_IOC_SIZE(number), ROOM));
 }
 
 /* Whether the round that was waited for went well, or each must ask for itself. */
@@ -140,10 +137,10 @@ static bool went_well(struct head *head, uint64_t gate, uint64_t seq)
 static bool wait_for_others(struct board *board, uint64_t seq)
 {
     struct head *head = board->head;
-    uint64_t until = now() + PATIENCE, gate = atomic_load(&head->gate);
+    uint64_t until = clock_ns() + PATIENCE, gate = atomic_load(&head->gate);
 
     while (ahead(gate, seq) == 0 && (state_of(gate) == OPEN || state_of(gate) == ASKED)) {
-        uint64_t time = now();
+        uint64_t time = clock_ns();
 
         if (time >= until) {
             board_pass(board, seq);
@@ -163,18 +160,21 @@ static int ask_for_all(struct board *board, uint64_t seq)
     uint64_t gate = gate_of(seq, ASKED, board->nranks);
     int r;
 
-    round.ns_wait = now() - atomic_load_explicit(&head->first_ns, memory_order_relaxed);
+    round.ns_wait = clock_ns() - atomic_load_explicit(&head->first_ns, memory_order_relaxed);
     r = call(board->fd, FALLSFS_IOC_ROUND, &round);
-    if (r == 0)
+    if (r == 0) {
+        atomic_store(&head->file_size, round.file_size);
         atomic_store(&head->done, (uint32_t) seq);
+    }
     if (atomic_compare_exchange_strong(&head->gate, &gate, gate_of(seq, r == 0 ? DONE : CLOSED, 0)))
         wake_all(head);
     return r == 0 || round.accepted != 0 ? r : -EAGAIN;
 }
 
-int board_ask(struct board *board, uint64_t seq, unsigned long cmd, const void *message)
+int board_ask(struct board *board, uint64_t seq, unsigned long cmd, const void *message, uint64_t *ret_file_size)
 {
     bool last;
+    int r;
 
     if (board->owner != getpid() || atomic_load(&board->head->n_ready) < board->nranks ||
         (cmd == FALLSFS_IOC_FALLS && strlen(((const struct fallsfs_ioc_falls *) message)->text) >=
@@ -185,9 +185,10 @@ int board_ask(struct board *board, uint64_t seq, unsigned long cmd, const void *
     leave_request(board, cmd, message);
     if (!come_in(board, seq, &last))
         return -EAGAIN;
-    if (last)
-        return ask_for_all(board, seq);
-    return wait_for_others(board, seq) ? 0 : -EAGAIN;
+    r = last ? ask_for_all(board, seq) : wait_for_others(board, seq) ? 0 : -EAGAIN;
+    if (r == 0)
+        *ret_file_size = atomic_load(&board->head->file_size);
+    return r;
 }
 
 /* A round that is being asked for is not to be stopped. */
@@ -205,6 +206,23 @@ void board_pass(struct board *board, uint64_t seq)
             return;
     } while (!atomic_compare_exchange_weak(&head->gate, &gate, gate_of(seq, CLOSED, 0)));
     wake_all(head);
+}
+
+void board_tell(struct board *board, uint64_t seq, unsigned words)
+{
+    for (unsigned i = 0; i < BOARD_N_WORDS; i++)
+        if ((words & 1U << i) != 0)
+            atomic_store(&board->head->told[i][seq % 2], seq);
+}
+
+unsigned board_told(struct board *board, uint64_t seq)
+{
+    unsigned words = 0;
+
+    for (unsigned i = 0; i < BOARD_N_WORDS; i++)
+        if (atomic_load(&board->head->told[i][seq % 2]) == seq)
+            words |= 1U << i;
+    return words;
 }
 
 /* -- making one -- */

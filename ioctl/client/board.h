@@ -22,8 +22,16 @@ struct board;
 struct board *board_open(int fd, uint64_t group, uint32_t rank, uint32_t nranks);
 void board_close(struct board *board);
 
-/* Asks with all others; cmd and message are those of the ioctl. -EAGAIN: ask for yourself. Else the round's result. */
-int board_ask(struct board *board, uint64_t seq, unsigned long cmd, const void *message);
+/* Asks with all others; cmd and message are those of the ioctl. -EAGAIN: ask for yourself. Else the round's result, and
+ * with 0 how long the file was, as the daemon has told the last one to come. */
+int board_ask(struct board *board, uint64_t seq, unsigned long cmd, const void *message, uint64_t *ret_file_size);
+
+#define BOARD_N_WORDS 3
+
+/* Before a round a rank may tell the others something, a bit each; once the round is over, and until the rank asks for
+ * the next one, it learns what any of them has told. */
+void board_tell(struct board *board, uint64_t seq, unsigned words);
+unsigned board_told(struct board *board, uint64_t seq);
 
 /* This rank asks for itself in that round. */
 void board_pass(struct board *board, uint64_t seq);

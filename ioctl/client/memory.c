@@ -3,13 +3,19 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 #define MAX_KEPT      8                    /* copies' memory, for the next one */
 #define MAX_KEPT_SIZE (UINT64_C(16) << 20) /* of one of them */
+#define CHUNK         (UINT64_C(64) << 10) /* of memory that is had from the system at once */
 #define SEALS         (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /* Who has been shown an arena. */
@@ -24,6 +30,7 @@ struct arena {
     uint64_t len;
     int memfd;
     pid_t owner;         /* who made it; a child sees its parent's, too */
+    atomic_uchar *there; /* a bit for each CHUNK of it that is */
     bool busy;           /* of a copy */
     struct shown *shown; /* lock */
 };
@@ -76,8 +83,13 @@ void memory_free(void *addr, uint64_t len, int memfd)
 static struct arena *arena_new(uint64_t len)
 {
     struct arena *arena = calloc(1, sizeof *arena);
+    uint64_t n_chunks = page_align(len) / CHUNK + 1;
 
-    if (arena == NULL || (arena->addr = memory_new(len, &arena->memfd)) == NULL) {
+    if (arena != NULL)
+        arena->there = calloc(n_chunks / 8 + 1, 1);
+    if (arena == NULL || arena->there == NULL || (arena->addr = memory_new(len, &arena->memfd)) == NULL) {
+        if (arena != NULL)
+            free(arena->there);
         free(arena);
         return NULL;
     }
@@ -102,7 +114,66 @@ static void arena_free(struct arena *arena)
         free(shown);
     }
     memory_free(arena->addr, arena->len, arena->memfd);
+    free(arena->there);
     free(arena);
+}
+
+/* -- having it from the system --
+ *
+ * Memory that nobody has touched is not there yet. The daemon would have it from the system then, at its own expense,
+ * and does so for a little of it only. */
+
+static bool is_there(const struct arena *arena, uint64_t chunk)
+{
+    return (atomic_load_explicit(&arena->there[chunk / 8], memory_order_relaxed) >> chunk % 8 & 1) != 0;
+}
+
+/* Kernels before 5.14 have it only for who touches it. Others may be writing there. */
+static void touch(uint8_t *addr, uint64_t len)
+{
+    uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE);
+
+    for (uint64_t off = 0; off < len; off += page)
+        (void) __atomic_fetch_or(addr + off, 0, __ATOMIC_RELAXED);
+}
+
+static int populate(struct arena *arena, uint64_t first, uint64_t end)
+{
+    uint8_t *addr = arena->addr + first * CHUNK;
+    uint64_t len = MIN(end * CHUNK, arena->len) - first * CHUNK;
+
+    while (madvise(addr, len, MADV_POPULATE_WRITE) < 0) {
+        if (errno == EINVAL) {
+            touch(addr, len);
+            break;
+        }
+        if (errno != EINTR && errno != EAGAIN)
+            return -ENOMEM;
+    }
+    for (uint64_t chunk = first; chunk < end; chunk++)
+        atomic_fetch_or(&arena->there[chunk / 8], (unsigned char) (1U << chunk % 8));
+    return 0;
+}
+
+int place_populate(const struct place *place, uint64_t len)
+{
+    struct arena *arena = place->arena;
+    uint64_t chunk = place->off / CHUNK, end = (place->off + len + CHUNK - 1) / CHUNK;
+    int r = 0;
+
+    if (arena == NULL || len == 0)
+        return 0;
+    while (r == 0 && chunk < end) {
+        uint64_t first = chunk;
+
+        while (chunk < end && !is_there(arena, chunk))
+            chunk++;
+        if (chunk > first)
+            r = populate(arena, first, chunk);
+        else
+            chunk++;
+    }
+    return r;
 }
 
 /* -- allocated -- */

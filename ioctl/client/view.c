@@ -89,7 +89,8 @@ static int open_root(int fd)
 static int explain(int r, int fd)
 {
     char why[512];
-    ssize_t n = r == -EINVAL || r == -E2BIG ? fgetxattr(fd, "user.falls.lasterror", why, sizeof why) : -1;
+    ssize_t n =
+        r == -EINVAL || r == -E2BIG || r == -EUSERS ? fgetxattr(fd, "user.falls.lasterror", why, sizeof why) : -1;
 
     if (n > 0)
         return words(r, "%.*s", (int) n, why);

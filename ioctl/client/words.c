@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "ioctl/client/client.h"
+#include "ioctl/collective.h"
+#include "ioctl/request.h"
 #include "layout/layout.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +27,7 @@ int words(int r, const char *fmt, ...)
     return r;
 }
 
-int call_once(int fd, unsigned long cmd, void *arg)
+int ioctl_once(int fd, unsigned long cmd, void *arg)
 {
     return ioctl(fd, cmd, arg) < 0 ? -errno : 0;
 }
@@ -34,7 +37,7 @@ int call(int fd, unsigned long cmd, void *arg)
     int r;
 
     do
-        r = call_once(fd, cmd, arg);
+        r = ioctl_once(fd, cmd, arg);
     while (r == -EINTR);
     return r;
 }
@@ -102,6 +105,8 @@ static int words_any(int r)
     case -EBADF:
         return words(
             r, "the descriptor is not open for that: reading wants O_RDONLY or O_RDWR, writing O_WRONLY or O_RDWR");
+    case -ESPIPE:
+        return words(r, "this is no file that has sections, but a pipe, a socket or a terminal");
     case -EUSERS:
         return words(r, "this user has too much under way: wait for tickets, leave groups that are not needed");
     default:
@@ -109,7 +114,45 @@ static int words_any(int r)
     }
 }
 
-int words_join(int r, const struct words_group *group)
+static int words_hints_invalid(int r, const struct fallsfs_ioc_hints *hints)
+{
+    if (hints->window > COLLECTIVE_MAX_WINDOW)
+        return words(r, "a window of %llu bytes is more than there may be, %llu: hint at less, or at 0 for the usual",
+                     (unsigned long long) hints->window, (unsigned long long) COLLECTIVE_MAX_WINDOW);
+    if (hints->workers > COLLECTIVE_MAX_WORKERS)
+        return words(r, "%u workers are more than there may be, %llu: hint at fewer, or at 0 for the usual",
+                     hints->workers, (unsigned long long) COLLECTIVE_MAX_WORKERS);
+    if (hints->timeout_ms == FALLSFS_TIMEOUT_NONE)
+        return words(r, "the daemon of this file does not know groups without a deadline: see fallsfs -V of both");
+    if (hints->timeout_ms != 0 && (hints->timeout_ms < REQUEST_MIN_TIMEOUT || hints->timeout_ms > REQUEST_MAX_TIMEOUT))
+        return words(r, "a timeout of %u ms is not possible: it is %u to %u, or 0 for the usual", hints->timeout_ms,
+                     REQUEST_MIN_TIMEOUT, REQUEST_MAX_TIMEOUT);
+    return words(r, "domains %u or sieve %u is no hint that there is: see fallsfs_join(3)", hints->domains,
+                 hints->sieve);
+}
+
+static int words_join_invalid(int r, const struct fallsfs_ioc_join *join)
+{
+    if (join->nranks == 0 || join->nranks > FALLSFS_MAX_RANKS || join->rank >= join->nranks)
+        return words(r, "rank %u of %u is not possible: ranks go from 0, and there are up to %u of them", join->rank,
+                     join->nranks, FALLSFS_MAX_RANKS);
+    return words_hints_invalid(r, &join->hints);
+}
+
+int words_hint(int r, const struct fallsfs_ioc_hints *hints)
+{
+    switch (r) {
+    case -EINVAL:
+        return words_hints_invalid(r, hints);
+    case -ENOTTY:
+        return words(r, "the daemon of this file takes no hints for requests alone, as its version is older: see "
+                        "fallsfs -V of both");
+    default:
+        return words_any(r);
+    }
+}
+
+int words_join(int r, const struct words_group *group, const struct fallsfs_ioc_join *join)
 {
     switch (r) {
     case -EACCES:
@@ -133,10 +176,7 @@ int words_join(int r, const struct words_group *group)
             "group with a new token",
             group->rank);
     case -EINVAL:
-        return words(r,
-                     "rank %u of %u, or a hint, is not possible: ranks go from 0, there are up to %u of them, a "
-                     "timeout is 1000 to 3600000 ms",
-                     group->rank, group->nranks, FALLSFS_MAX_RANKS);
+        return words_join_invalid(r, join);
     case -EUSERS:
         return words(r, "this user has as many groups or ranks as there may be: leave groups that are not needed");
     default:
@@ -151,13 +191,48 @@ static int words_notation(int r, const char *falls)
 
     if (nest_parse(falls, strlen(falls), &nest, &error) == 0) {
         nest_free(nest);
-        return words(r, "the set does not fit into a file from that byte on");
+        return words(r,
+                     "the set does not fit into a file from that byte on, or it is none that can be repeated so: its "
+                     "extent is 0 or no less than it spans, with extent 0 there is no more to skip and to move");
     }
     return words(r, "column %zu of the set: %s", error.column, error.why);
 }
 
-int words_request(int r, const struct words_group *group, bool write, const char *falls)
+static int words_list(int r, const struct fallsfs_list *list)
 {
+    switch (r) {
+    case -E2BIG:
+        return words(r, "%llu pieces are more than a request may have, %llu: ask for fewer at a time",
+                     (unsigned long long) list->n, (unsigned long long) LIST_MAX_PIECES);
+    case -EUSERS:
+        return words(r, "lists take as much of the daemon's memory as this user may have: ask for fewer pieces at a "
+                        "time, or for more, limits.description_memory in fallsfs.conf");
+    case -ENOTTY:
+        return words(r, "the daemon of this file knows no lists, as its version is older: see fallsfs -V of both");
+    default:
+        return words(r,
+                     "the list is none: pieces that have bytes, ascend and do not overlap, an extent of 0 or no less "
+                     "than they span, with extent 0 no more to skip and to move than they have, all within 2^62 "
+                     "bytes");
+    }
+}
+
+static bool is_about_list(int r)
+{
+    return r == -E2BIG || r == -EUSERS || r == -ENOTTY || r == -EINVAL || r == -EOVERFLOW;
+}
+
+int words_info(int r)
+{
+    return words_any(r);
+}
+
+int words_request(int r, const struct words_group *group, const struct wish *wish)
+{
+    const char *falls = wish->array != NULL ? NULL : wish->list != NULL ? wish->list->falls : wish->falls;
+
+    if (wish_is_said(wish) && wish_list_len(wish) > 0 && is_about_list(r))
+        return words_list(r, wish->list);
     switch (r) {
     case -ETIMEDOUT:
     case -ECANCELED:
@@ -171,6 +246,9 @@ int words_request(int r, const struct words_group *group, bool write, const char
             group->rank);
     case -EINVAL:
     case -EOVERFLOW:
+        if (!wish_is_said(wish))
+            return words(r, "it is not said what is to be moved: the array and a section, a set, or a list with "
+                            "pieces; one of them is NULL, or the list is empty and asks for bytes");
         if (falls != NULL)
             return words_notation(r, falls);
         return words(
@@ -179,11 +257,22 @@ int words_request(int r, const struct words_group *group, bool write, const char
             "2^62 bytes",
             FALLSFS_MAX_DIMS);
     case -ERANGE:
+        if (falls != NULL)
+            return words_notation(-EINVAL, falls);
         return words(r, "the section reaches out of the array: bounds count from 0 and must be less than the size");
     case -E2BIG:
+        if (falls != NULL && strlen(falls) >= FALLSFS_MAX_TEXT)
+            return words(r,
+                         "the set takes %zu bytes of notation, of %u that it may have, and is no list of %llu pieces "
+                         "either: ask for it in parts, or say what is regular in it with fewer FALLS",
+                         strlen(falls), FALLS_MAX_TEXT, (unsigned long long) LIST_MAX_PIECES);
         return words(r, "the set is too irregular to be put in order: ask for a part of it");
     case -EFAULT:
-        return words(r, "memory went away while it was used: a file that is mapped there was cut, or memory is short");
+        if (wish->buf == NULL)
+            return words(r, "there is no memory for the bytes: NULL was given");
+        return words(r,
+                     "memory was not there when it was used: a file that is mapped there was cut, memory is short, or "
+                     "pages were given back that the daemon will not have from the system again for this user");
     case -EFBIG:
         return words(r, "the section reaches behind the size a file may have: see ulimit -f, and what the disks' file "
                         "systems can hold");
@@ -194,9 +283,23 @@ int words_request(int r, const struct words_group *group, bool write, const char
         return words(r,
                      "a disk failed or did not answer in time while a section was %s: see fallsctl status, and the "
                      "daemon's log",
-                     write ? "written" : "read");
+                     wish->write ? "written" : "read");
     default:
         return words_any(r);
+    }
+}
+
+int words_ticket(int r, const struct words_group *group, const struct wish *wish)
+{
+    bool is_closed = r == -EBADF && fcntl(group->fd, F_GETFD) < 0;
+
+    switch (is_closed ? -EINVAL : r) {
+    case -EINVAL:
+        return words(r, "there is no such ticket any more: its group was left, or its file was closed");
+    case -EPERM:
+        return words(r, "the ticket belongs to another process: who asked fetches");
+    default:
+        return words_request(r, group, wish);
     }
 }
 
@@ -210,6 +313,8 @@ int words_view(int r)
     case -EACCES:
     case -ENOENT:
         return words(r, "the view was taken by somebody else, or this process has other rights now than when it asked");
+    case -EUSERS:
+        return words(r, "this user has as many views open as there may be, or they take too much memory: close some");
     default:
         return words_any(r);
     }

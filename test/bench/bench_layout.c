@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The layout algebra against hand-written loops, both in this process and interleaved, so that a busy machine slows
  * them alike. Prints medians and ratios as a Markdown table. */
+#include "layout/clock.h"
 #include "layout/gather.h"
 #include "layout/layout.h"
 #include "layout/map.h"
@@ -9,7 +10,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define ROUNDS 41
 
@@ -18,10 +18,7 @@ static bool missed;            /* some bar */
 
 static double now(void)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double) t.tv_sec * 1e9 + (double) t.tv_nsec;
+    return (double) clock_ns();
 }
 
 static int compare_doubles(const void *a, const void *b)

@@ -50,10 +50,10 @@ struct row {
     struct work work;
 };
 
-#define ALL     "plain merger pass passnc falls"
-#define DIRECT  "passd fallsd fallso"
-#define DEFAULT "plain pass falls"
-#define NAMED   "plain merger pass falls"
+#define ALL     "plain merger pass passnc falls before"
+#define DIRECT  "passd fallsd fallso befored"
+#define DEFAULT "plain pass falls before"
+#define NAMED   "plain merger pass falls before"
 
 /* clang-format off */
 static const struct row rows[] = {
@@ -455,6 +455,6 @@ int main(int argc, char **argv)
     if (strcmp(verb, "start") == 0 && argc > 6)
         return start(argc - 2, argv + 2);
     if (strcmp(verb, "report") == 0 && (argc == 4 || argc == 5))
-        return report(argv[2], argv[3], argc == 5 ? argv[4] : NULL) ? 0 : 1;
+        return mount_report(argv[2], argv[3], argc == 5 ? argv[4] : NULL) ? 0 : 1;
     fail("see the head of test/bench/bench_mount.c for what it takes");
 }

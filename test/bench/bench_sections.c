@@ -2,19 +2,23 @@
 /* The sections of the extended two-phase paper, by us and by others. test/bench/sections.sh mounts and calls this:
  *
  *     bench_sections cases [WORD...]                         the cases that the words name: a table, or table/case
- *     bench_sections run SIZE SAMPLES RANKS TARGET... [cold] [mpi=COMMAND] -- CASE...     measures; appends the samples
+ *     bench_sections run SIZE SAMPLES RANKS TARGET... [cold] [park=MODEL...] [programs] [mpi=COMMAND] [ompi=COMMAND]
+ *                                            -- CASE...      measures; appends the samples
  *     bench_sections report SAMPLES REMARK [JSON]            the tables; exit status 1 when a bar is missed
  *
  * SIZE is quick or full; TARGET is name,directory,pid with the names plain (the bound, the direct method and MPI-IO are
  * measured), falls (our methods, direct, MPI-IO) and others (our static and dynamic). COMMAND is mpiexec and all its
- * words up to romio_sections; cold: nothing is cached when a call is made. All are measured in turns within one case.
- */
+ * words up to romio_sections; cold: nothing is cached when a call is made, and the arms of the slow disks whose models
+ * are named are parked, or each method would find them where the one before it left them. Where MPI programs are the
+ * subject (programs), memory is ordinary, as theirs is, and nobody takes part but MPI's files and what they are
+ * compared with. All are measured in turns within one case. */
 #include "ioctl/client/bench/content.h"
 #include "ioctl/client/bench/method.h"
 #include "ioctl/client/bench/paper.h"
 #include "ioctl/client/bench/pieces.h"
 #include "ioctl/client/bench/trial.h"
 #include "layout/base.h"
+#include "test/bench/cold.h"
 #include "test/bench/romio.h"
 #include "test/bench/sections_report.h"
 
@@ -24,12 +28,16 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define MAX_TARGETS    8
 #define MAX_CONTENDERS 48
+#define MAX_MODELS     8
 #define SIDES          2 /* 4096 and 16384 */
 
 struct target {
@@ -41,13 +49,15 @@ struct target {
 };
 
 struct bench {
-    bool quick, cold;
+    bool quick, cold, programs;
     uint32_t nranks;
     FILE *out;
     struct target target[MAX_TARGETS];
     uint32_t n_targets;
-    char *mpi; /* NULL: none */
-    struct squad *ours, *mpis;
+    const char *model[MAX_MODELS]; /* of slow disks */
+    uint32_t n_models;
+    char *mpi, *ompi; /* NULL: none */
+    struct squad *ours, *mpis, *ompis;
     const char *paths[MAX_TARGETS * SIDES];
 };
 
@@ -81,6 +91,8 @@ static const char *const romio_names[] = {
 
 static bool takes_part(const struct bench *bench, const struct target *target, enum way way)
 {
+    if (bench->programs)
+        return way == DYNAMIC && strcmp(target->name, "falls") == 0;
     if (strcmp(target->name, "plain") == 0)
         return way == DIRECT || (way == BOUND && !bench->cold); /* what is mapped stays cached */
     if (strcmp(target->name, "falls") == 0)
@@ -88,14 +100,24 @@ static bool takes_part(const struct bench *bench, const struct target *target, e
     return way == STATIC || way == DYNAMIC;
 }
 
-static bool has_mpi(const struct target *target)
+/* Where the library serves a file, hints of ROMIO's mean little. */
+static bool has_mpi(const struct bench *bench, const struct target *target, enum romio_way way)
 {
-    return strcmp(target->name, "plain") == 0 || strcmp(target->name, "falls") == 0;
+    return strcmp(target->name, "plain") == 0 ||
+           (strcmp(target->name, "falls") == 0 && (!bench->programs || way == ROMIO_DEFAULT));
+}
+
+/* Open MPI's own way has no such settings. */
+static bool has_ompi(const struct bench *bench, const struct target *target)
+{
+    return bench->ompis != NULL && strcmp(target->name, "plain") == 0;
 }
 
 static const char *name_of(const struct bench *bench, const struct contender *c)
 {
-    return c->squad == bench->ours ? methods[c->method]->name : romio_names[c->method];
+    if (c->squad == bench->ours)
+        return methods[c->method]->name;
+    return c->squad == bench->ompis ? "ompio" : romio_names[c->method];
 }
 
 static const struct target *target_of(const struct bench *bench, const struct contender *c)
@@ -117,7 +139,12 @@ static uint32_t find_contenders(const struct bench *bench, uint32_t side, struct
             if (takes_part(bench, target, (enum way) c.method))
                 contender[n++] = c;
         c.squad = bench->mpis;
-        for (c.method = 0; c.squad != NULL && has_mpi(target) && c.method < ROMIO_WAYS; c.method++)
+        for (c.method = 0; c.squad != NULL && c.method < ROMIO_WAYS; c.method++)
+            if (has_mpi(bench, target, (enum romio_way) c.method))
+                contender[n++] = c;
+        c.squad = bench->ompis;
+        c.method = ROMIO_DEFAULT;
+        if (has_ompi(bench, target))
             contender[n++] = c;
     }
     return n;
@@ -208,16 +235,15 @@ static void look_at_memory(struct bench *bench, const char *id, struct trial *tr
 static void cool_down(void *ctx)
 {
     const struct bench *bench = ctx;
-    int fd;
 
-    for (uint32_t i = 0; i < bench->n_targets * SIDES; i++) {
-        fd = open(bench->paths[i], O_RDONLY | O_CLOEXEC);
-        if (fd >= 0 && (fsync(fd) < 0 || close(fd) < 0))
-            fail("%s: %s", bench->paths[i], strerror(errno));
-    }
-    fd = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);
-    if (fd < 0 || write(fd, "3", 1) != 1 || close(fd) < 0)
-        fail("/proc/sys/vm/drop_caches: %s", strerror(errno));
+    for (uint32_t i = 0; i < bench->n_targets * SIDES; i++)
+        cold_file(bench->paths[i]);
+    for (uint32_t i = 0; i < bench->n_targets; i++)
+        if (bench->target[i].pid > 0)
+            cold_process(bench->target[i].pid);
+    cold_system();
+    for (uint32_t i = 0; i < bench->n_models; i++)
+        cold_disk(bench->model[i]);
 }
 
 static void make_files(struct bench *bench, const struct fallsfs_array *array, uint32_t side)
@@ -344,17 +370,18 @@ static void read_target(struct bench *bench, char *text)
 }
 
 /* mpiexec and its words, then what romio_sections wants to know. */
-static void start_mpi(struct bench *bench)
+static struct squad *start_mpi(const struct bench *bench, char *command)
 {
     enum { MAX_WORDS = 64 };
     const char *words[MAX_WORDS];
-    char *rest = bench->mpi, *word, meeting[64];
+    char *rest = command, *word, meeting[64];
+    struct squad *squad;
     size_t n = 0;
     pid_t pid;
     int r;
 
     snprintf(meeting, sizeof meeting, "/dev/shm/fallsfs-squad.%d", (int) getpid());
-    r = squad_new(meeting, bench->nranks, &bench->mpis);
+    r = squad_new(meeting, bench->nranks, &squad);
     if (r < 0)
         fail("%s: %s", meeting, strerror(-r));
     while ((word = strsep(&rest, " ")) != NULL && n < MAX_WORDS - 4 - (size_t) MAX_TARGETS * SIDES)
@@ -372,13 +399,14 @@ static void start_mpi(struct bench *bench)
     }
     if (pid < 0)
         fail("fork: %s", strerror(errno));
-    squad_adopt(bench->mpis, pid);
+    squad_adopt(squad, pid);
     /* Once all have obeyed, nobody needs the name any more. */
-    squad_start(bench->mpis, &(struct squad_order){ .task = 1, .method = SQUAD_NOTHING });
-    r = squad_wait(bench->mpis, 120000, &(struct squad_result){ 0 });
+    squad_start(squad, &(struct squad_order){ .task = 1, .method = SQUAD_NOTHING });
+    r = squad_wait(squad, 120000, &(struct squad_result){ 0 });
     unlink(meeting);
     if (r < 0)
-        fail("MPI does not start: %s", bench->mpi);
+        fail("MPI does not start: %s", words[0]);
+    return squad;
 }
 
 static int run(int argc, char **argv)
@@ -395,19 +423,31 @@ static int run(int argc, char **argv)
     for (i = 3; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strncmp(argv[i], "mpi=", 4) == 0)
             bench.mpi = argv[i] + 4;
+        else if (strncmp(argv[i], "ompi=", 5) == 0)
+            bench.ompi = argv[i] + 5;
+        else if (strcmp(argv[i], "programs") == 0)
+            bench.programs = true;
         else if (strcmp(argv[i], "cold") == 0)
             bench.cold = true;
+        else if (strncmp(argv[i], "park=", 5) == 0 && bench.n_models < MAX_MODELS)
+            bench.model[bench.n_models++] = argv[i] + 5;
         else
             read_target(&bench, argv[i]);
     i = MIN(i + 1, argc);
     set.n_paths = bench.n_targets * SIDES;
+    if (bench.programs) {
+        set.alloc = malloc;
+        set.release = free;
+    }
     r = squad_new(NULL, bench.nranks, &bench.ours);
     if (r == 0)
         r = squad_fork(bench.ours, method_member, &set);
     if (r < 0)
         fail("%" PRIu32 " processes: %s", bench.nranks, strerror(-r));
     if (bench.mpi != NULL)
-        start_mpi(&bench);
+        bench.mpis = start_mpi(&bench, bench.mpi);
+    if (bench.ompi != NULL)
+        bench.ompis = start_mpi(&bench, bench.ompi);
     fprintf(bench.out, "ranks - - - 0 %" PRIu32 " %d\n", bench.nranks, bench.cold);
     /* Memory first, while nobody has any that he keeps for later. */
     for (int memory = 1; memory >= 0; memory--)
@@ -418,6 +458,7 @@ static int run(int argc, char **argv)
     fputc('\n', stderr);
     squad_free(bench.ours);
     squad_free(bench.mpis);
+    squad_free(bench.ompis);
     for (uint32_t t = 0; t < bench.n_targets; t++)
         for (uint32_t side = 0; side < SIDES; side++) {
             if (bench.target[t].is_made[side])

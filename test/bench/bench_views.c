@@ -7,8 +7,8 @@
  *     bench_views report FILE REMARK [JSON]        the tables; exit status 1 when a bar is missed
  *
  * SIZE is quick or full. Every byte is checked before anything is timed. */
-#include "fs/core/plan.h"
-#include "fs/core/view.h"
+#include "fs/core/file/plan.h"
+#include "fs/core/view/view.h"
 #include "ioctl/client/bench/content.h"
 #include "ioctl/client/bench/method.h"
 #include "layout/map.h"

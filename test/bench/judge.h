@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Bars, and whether they are met: a line of a table each, and of the JSON. */
+/* A report's bars, and whether they are met, as lines of a table; and the report as JSON:
+ *
+ *     judge_begin      { "remark": ..., "bars": [
+ *     judge_bar            { "what": ..., "value": ..., "met": true },            | what | value | bar | ok |
+ *     judge_total                                                                 1 bars, 0 missed.
+ *     judge_end        ], "measured": [ an object for each series ] } */
 #ifndef FALLSFS_TEST_BENCH_JUDGE_H
 #define FALLSFS_TEST_BENCH_JUDGE_H
 
-#include "layout/base.h"
+#include "ioctl/client/bench/trial.h"
 
 #include <stdio.h>
 
@@ -24,5 +29,18 @@ void judge_bar(struct judge *judge, const char *what, double value, const char *
 /* The same, when nothing but the value decides. */
 void judge_at_most(struct judge *judge, const char *what, double value, const char *unit, double bar);
 void judge_at_least(struct judge *judge, const char *what, double value, const char *unit, double bar);
+
+/* A little off a bar that some rounds did reach is as good as on it: within 5 % when a quartile is on it. */
+bool judge_reaches(struct spread value, bool at_most, double bar);
+
+/* For a bar whose lines the caller prints himself: counts it. Returns the JSON, where its object is next, or NULL. */
+FILE *judge_count(struct judge *judge, bool met);
+const char *judge_word(bool met);
+
+/* Says how many bars there were; reaches: that judge_reaches was asked about all of them. */
+void judge_total(const struct judge *judge, bool reaches);
+
+/* Ends the JSON with n objects, which print prints; true when no bar was missed. */
+bool judge_end(struct judge *judge, unsigned n, void (*print)(FILE *json, unsigned i));
 
 #endif

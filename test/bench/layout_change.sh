@@ -8,34 +8,14 @@ source "$(dirname "$0")/../../scripts/common.sh"
 
 groups=(memory disk cached seeking bands blocks)
 usage="usage: scripts/bench layout-change [--quick] [--json FILE] [--dir DIR] [GROUP...]; groups: ${groups[*]}"
-build=$PWD/$1
-shift
-size=full
-json=
-base=$build/layout_change.d
-# shellcheck disable=SC2034  # for mounting.sh
-keep=
-words=()
-failed= # groups that did not come to their end
-while [ $# -gt 0 ]; do
-    case $1 in
-    --quick) size=quick ;;
-    --json) json=${2:?$usage} && shift ;;
-    --dir) base=$(realpath -m "${2:?$usage}")/fallsfs-bench && shift ;;
-    -*) die "unknown option $1; $usage" ;;
-    *) [[ " ${groups[*]} " == *" $1 "* ]] || die "there is no group $1; $usage" && words+=("$1") ;;
-    esac
-    shift
-done
-[ ${#words[@]} -gt 0 ] || words=("${groups[@]}")
-[ "$(id -u)" -eq 0 ] || die "it mounts, drops caches and limits disks: run it as root"
-
-bench=$build/test/bench/bench_layout_change
-# shellcheck disable=SC2034  # for mounting.sh
-fallsfs=$build/fs/daemon/fallsfs fallsctl=$build/fs/ctl/fallsctl
-samples=$build/layout_change.samples
-log=$build/layout_change.log
 source test/bench/mounting.sh
+option() {
+    [[ $1 != -* ]] || return 1
+    [[ " ${groups[*]} " == *" $1 "* ]] || die "there is no group $1; $usage"
+    words+=("$1")
+}
+read_words layout_change "$@"
+[ ${#words[@]} -gt 0 ] || words=("${groups[@]}")
 
 measure() {
     local verb=$1
@@ -127,15 +107,9 @@ bench_blocks() {
     measure blocks "${targets[@]}"
 }
 
-rm -f "$samples"
-touch "$samples"
 begin
 for group in "${words[@]}"; do
     "bench_$group"
     undo_to 0
 done
-status=0
-"$bench" report "$samples" "$(remark "$size")${failed:+, failed:$failed}" ${json:+"$json"} >"$build/layout_change.md" || status=$?
-cat "$build/layout_change.md"
-[ -z "$failed" ] || die "these did not come to their end:$failed"
-exit "$status"
+report

@@ -125,7 +125,6 @@ static void print_rest(void)
 
 /* -- bars -- */
 
-/* A little below a bar that some rounds did reach is as good as on it. */
 static void judge_ratio(struct judge *j, const char *what, const struct series *ours, const struct series *peer,
                         double bar)
 {
@@ -134,8 +133,7 @@ static void judge_ratio(struct judge *j, const char *what, const struct series *
     if (ours == NULL || peer == NULL)
         return;
     ratio = samples_ratio(ours, peer, VALUE);
-    judge_bar(j, what, ratio.mid, " times", false, bar,
-              ratio.mid >= bar || (ratio.mid >= 0.95 * bar && ratio.high >= bar));
+    judge_bar(j, what, ratio.mid, " times", false, bar, judge_reaches(ratio, false, bar));
 }
 
 static void judge_all(struct judge *j)
@@ -164,22 +162,9 @@ static void judge_all(struct judge *j)
         }
 }
 
-static void json_measured(FILE *json)
+static void print_measured(FILE *json, unsigned i)
 {
-    unsigned n_all;
-    const struct series *all = samples_all(&n_all);
-
-    fprintf(json, "\n  ],\n  \"measured\": [");
-    for (unsigned i = 0; i < n_all; i++) {
-        struct spread value = samples_spread(&all[i], VALUE);
-
-        fprintf(json,
-                "%s\n    { \"row\": \"%s\", \"target\": \"%s\", \"unit\": \"GB/s\", \"median\": %.6g, \"low\": %.6g, "
-                "\"high\": %.6g, \"cpu_client\": %.6g, \"cpu_daemon\": %.6g }",
-                i == 0 ? "" : ",", all[i].row, all[i].target, value.mid, value.low, value.high,
-                samples_spread(&all[i], CLIENT).mid, samples_spread(&all[i], DAEMON).mid);
-    }
-    fprintf(json, "\n  ]\n}\n");
+    samples_print_json(json, samples_at(i), "GB/s");
 }
 
 bool layout_change_report(const char *samples, const char *remark, const char *json)
@@ -193,12 +178,6 @@ bool layout_change_report(const char *samples, const char *remark, const char *j
     judge_begin(&j, json, remark, "");
     judge_head();
     judge_all(&j);
-    printf(
-        "\n%u bars, %u missed. A bar is met when the median meets it, or comes within 5 %% and a quartile meets it.\n",
-        j.n, j.n_missed);
-    if (j.json != NULL) {
-        json_measured(j.json);
-        fclose(j.json);
-    }
-    return j.n_missed == 0;
+    judge_total(&j, true);
+    return judge_end(&j, samples_count(), print_measured);
 }

@@ -1,39 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Mounts fallsfs and its peers side by side and lets bench_mount measure them: mount.sh BUILD [--quick] [--json FILE]
-# [--dir DIR] [ROW...]. Everything that was mounted or attached is undone at the end, however it comes.
+# [--dir DIR] [--before BUILD] [ROW...]. --before also measures the daemon of another build. Everything that was mounted or attached is undone at the end, however it comes.
 # shellcheck disable=SC2317  # functions are called by later and its undoing
 source "$(dirname "$0")/../../scripts/common.sh"
 source test/bench/mount_peers.sh
 
-usage='usage: scripts/bench mount [--quick] [--json FILE] [--dir DIR] [--keep] [ROW...]'
-build=$PWD/$1
-shift
-size=full
-json=
-base=$build/mount.d
-keep=
-words=()
-failed= # groups that did not come to their end
-while [ $# -gt 0 ]; do
+usage='usage: scripts/bench mount [--quick] [--json FILE] [--dir DIR] [--keep] [--before BUILD] [ROW...]'
+source test/bench/mounting.sh
+option() {
     case $1 in
-    --quick) size=quick ;;
-    --json) json=${2:?$usage} && shift ;;
-    --dir) base=$(realpath -m "${2:?$usage}")/fallsfs-bench && shift ;;
     --keep) keep=1 ;;
-    -*) die "unknown option $1; $usage" ;;
+    -*) return 1 ;;
     *) words+=("$1") ;;
     esac
-    shift
-done
-[ "$(id -u)" -eq 0 ] || die "it drops caches, sets up loop devices and limits disks: run it as root"
-
-bench=$build/test/bench/bench_mount
-fallsfs=$build/fs/daemon/fallsfs
-fallsctl=$build/fs/ctl/fallsctl
+}
+read_words mount "$@"
 peer=$build/peer
-samples=$build/mount.samples
-log=$build/mount.log
 
 groups=$("$bench" groups "${words[@]}") || die "$usage; rows: $("$bench" groups | tr '\n' ' ')"
 wants() {
@@ -43,8 +26,6 @@ wants() {
     done
     return 1
 }
-
-source test/bench/mounting.sh
 
 # target NAME DISK...: how bench_mount knows it.
 target() {
@@ -80,6 +61,11 @@ bench_io() {
         "$(target merger "$d"/merger{0,1,2,3})"
         "$(target falls "$d"/falls{0,1,2,3})" "$(target fallsd "$d"/fallsd{0,1,2,3})"
         "fallso,$base/falls/direct,${pid_of[falls]},$d/falls0:$d/falls1:$d/falls2:$d/falls3,o_direct")
+    if [ -n "$before" ]; then
+        by_before volume before 'stripe(1M)' '' "$d"/before{0,1,2,3}
+        by_before volume befored 'stripe(1M)' ,direct_io "$d"/befored{0,1,2,3}
+        targets+=("$(target before "$d"/before{0,1,2,3})" "$(target befored "$d"/befored{0,1,2,3})")
+    fi
     for group in "$@"; do
         ! wants "$group" || run "$group" "${targets[@]}"
     done
@@ -140,8 +126,6 @@ bench_seeks() {
 
 # -- all of it --
 
-rm -f "$samples"
-touch "$samples"
 begin
 ulimit -n "$(ulimit -Hn)" # the pass-through keeps every file open that the kernel knows
 
@@ -156,9 +140,4 @@ fi
 ! wants disks || bench_disks
 ! wants seeks || bench_seeks
 
-remark="$(remark "$size")${failed:+, failed:$failed}"
-status=0
-"$bench" report "$samples" "$remark" ${json:+"$json"} >"$build/mount.md" || status=$?
-cat "$build/mount.md"
-[ -z "$failed" ] || die "these did not come to their end:$failed"
-exit "$status"
+report

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "test/bench/mount_report.h"
 
+#include "test/bench/judge.h"
 #include "test/bench/samples.h"
 
 #include <stdio.h>
@@ -57,6 +58,8 @@ static const struct title names_of_targets[] = {
     { "falls", "fallsfs", "" },
     { "fallsd", "fallsfs -o direct_io", "" },
     { "fallso", "fallsfs, client's O_DIRECT", "" },
+    { "before", "fallsfs before", "" },
+    { "befored", "fallsfs before, -o direct_io", "" },
     { "n1", "1 disk", "" },
     { "n2", "2 disks", "" },
     { "n4", "4 disks", "" },
@@ -192,56 +195,38 @@ static const char *cpu_text(struct text *text, const struct series *s)
 
 static void print_measured(void)
 {
-    unsigned n_all;
-    const struct series *all = samples_all(&n_all);
-
     printf("| what | who | median | quartiles | CPU, client + daemon |\n|---|---|---|---|---|\n");
     for (size_t i = 0; i < ARRAY_SIZE(titles); i++)
-        for (unsigned k = 0; k < n_all; k++) {
+        for (unsigned k = 0; k < samples_count(); k++) {
+            const struct series *s = samples_at(k);
             struct text mid, low, high, cpu;
             struct spread spread;
 
-            if (strcmp(all[k].row, titles[i].row) != 0)
+            if (strcmp(s->row, titles[i].row) != 0)
                 continue;
-            spread = samples_spread(&all[k], VALUE);
-            printf("| %s | %s | %s | %s – %s | %s |\n", titles[i].text, target_name(all[k].target),
+            spread = samples_spread(s, VALUE);
+            printf("| %s | %s | %s | %s – %s | %s |\n", titles[i].text, target_name(s->target),
                    value_text(&mid, spread.mid, titles[i].unit), value_text(&low, spread.low, titles[i].unit),
                    value_text(&high, spread.high, titles[i].unit),
-                   samples_spread(&all[k], CLIENT).mid > 0 ? cpu_text(&cpu, &all[k]) : "");
+                   samples_spread(s, CLIENT).mid > 0 ? cpu_text(&cpu, s) : "");
         }
 }
 
-static bool missed; /* some bar */
-static unsigned n_missed, n_judged;
+/* -- bars -- */
 
-/* A little below a bar that some rounds did reach is as good as on it. */
-static bool reaches(struct spread ratio, double limit, bool at_most)
+static void json_bar(struct judge *j, const char *row, const char *ours, const char *peer, const char *what,
+                     double value, double bar, bool at_most, bool met)
 {
-    if (at_most)
-        return ratio.mid <= limit || (ratio.mid <= limit * 1.05 && ratio.low <= limit);
-    return ratio.mid >= limit || (ratio.mid >= limit * 0.95 && ratio.high >= limit);
-}
+    FILE *json = judge_count(j, met);
 
-static const char *verdict(bool met)
-{
-    missed = missed || !met;
-    n_missed += !met;
-    n_judged++;
-    return met ? "ok" : "**MISSED**";
-}
-
-static void json_bar(FILE *json, const char *row, const char *ours, const char *peer, const char *what, double value,
-                     double bar, bool at_most, bool met)
-{
     if (json != NULL)
-        fprintf(
-            json,
-            "%s\n    { \"row\": \"%s\", \"ours\": \"%s\", \"peer\": \"%s\", \"what\": \"%s\", \"value\": %.6g, \"%s\": %.6g, \"met\": %s }",
-            n_judged == 1 ? "" : ",", row, ours, peer, what, value, at_most ? "at_most" : "at_least", bar,
-            met ? "true" : "false");
+        fprintf(json,
+                "{ \"row\": \"%s\", \"ours\": \"%s\", \"peer\": \"%s\", \"what\": \"%s\", \"value\": %.6g, "
+                "\"%s\": %.6g, \"met\": %s }",
+                row, ours, peer, what, value, at_most ? "at_most" : "at_least", bar, met ? "true" : "false");
 }
 
-static void judge(const struct bar *bar, FILE *json)
+static void judge_peer(struct judge *j, const struct bar *bar)
 {
     const struct series *ours = samples_of(bar->row, bar->ours), *peer = samples_of(bar->row, bar->peer);
     struct text our_text, peer_text, good_enough = { "" };
@@ -252,7 +237,7 @@ static void judge(const struct bar *bar, FILE *json)
     if (ours == NULL || peer == NULL)
         return;
     ratio = samples_ratio(ours, peer, bar->field);
-    met = reaches(ratio, bar->limit, bar->at_most);
+    met = judge_reaches(ratio, bar->at_most, bar->limit);
     if (bar->or_so > 0) {
         met = met || samples_spread(ours, bar->field).mid <= bar->or_so;
         snprintf(good_enough.s, sizeof good_enough.s, " or %.2f s/GB", bar->or_so);
@@ -261,13 +246,28 @@ static void judge(const struct bar *bar, FILE *json)
            bar->field == CPU ? ", CPU" : "", target_name(bar->ours),
            value_text(&our_text, samples_spread(ours, bar->field).mid, unit), target_name(bar->peer),
            value_text(&peer_text, samples_spread(peer, bar->field).mid, unit), ratio.mid, ratio.low, ratio.high,
-           bar->at_most ? "≤" : "≥", bar->limit, good_enough.s, verdict(met));
-    json_bar(json, bar->row, bar->ours, bar->peer, bar->field == CPU ? "cpu" : "speed", ratio.mid, bar->limit,
+           bar->at_most ? "≤" : "≥", bar->limit, good_enough.s, judge_word(met));
+    json_bar(j, bar->row, bar->ours, bar->peer, bar->field == CPU ? "cpu" : "speed", ratio.mid, bar->limit,
              bar->at_most, met);
 }
 
+/* No slower than another build, in all that both were measured in. */
+static void judge_before(struct judge *j, const char *ours, const char *before)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(titles); i++) {
+        struct bar bar = { titles[i].row, ours, before, VALUE, false, 1, 0 };
+
+        judge_peer(j, &bar);
+        bar.field = CPU;
+        bar.at_most = true;
+        bar.limit = CPU_BAR;
+        if (strcmp(titles[i].unit, "GB/s") == 0)
+            judge_peer(j, &bar);
+    }
+}
+
 /* Writers of one file do not wait for each other: four are faster than one, or the pass-through's are not either. */
-static void judge_shared(const char *ours, FILE *json)
+static void judge_shared(struct judge *j, const char *ours)
 {
     const struct series *four = samples_of("shared.4", ours), *one = samples_of("shared.1", ours);
     const struct series *pass_four = samples_of("shared.4", "passd"), *pass_one = samples_of("shared.1", "passd");
@@ -280,14 +280,14 @@ static void judge_shared(const char *ours, FILE *json)
     gain = samples_ratio(four, one, VALUE);
     pass_gain = samples_ratio(pass_four, pass_one, VALUE);
     limit = MIN(1.5, pass_gain.mid);
-    met = reaches(gain, limit, false);
+    met = judge_reaches(gain, false, limit);
     printf(
         "| 4 writers in one file, against one | %s: %.2f | pass-through: %.2f | %.2f (%.2f – %.2f) | ≥ 1.50, or what pass-through gains | %s |\n",
-        target_name(ours), gain.mid, pass_gain.mid, gain.mid, gain.low, gain.high, verdict(met));
-    json_bar(json, "shared.4", ours, "shared.1", "gain", gain.mid, limit, false, met);
+        target_name(ours), gain.mid, pass_gain.mid, gain.mid, gain.low, gain.high, judge_word(met));
+    json_bar(j, "shared.4", ours, "shared.1", "gain", gain.mid, limit, false, met);
 }
 
-static void judge_limit(const char *row, double limit, FILE *json)
+static void judge_limit(struct judge *j, const char *row, double limit)
 {
     const struct series *ours = samples_of(row, "falls");
     struct text text, limit_text;
@@ -301,56 +301,36 @@ static void judge_limit(const char *row, double limit, FILE *json)
     spread = samples_spread(ours, VALUE);
     met = spread.mid <= limit;
     printf("| %s | fallsfs: %s | | | ≤ %s | %s |\n", title_of(row), value_text(&text, spread.mid, unit_of(row)),
-           value_text(&limit_text, limit, unit_of(row)), verdict(met));
-    json_bar(json, row, "falls", "", unit_of(row), spread.mid, limit, true, met);
+           value_text(&limit_text, limit, unit_of(row)), judge_word(met));
+    json_bar(j, row, "falls", "", unit_of(row), spread.mid, limit, true, met);
 }
 
-static void json_samples(FILE *json)
+static void json_measured(FILE *json, unsigned i)
 {
-    unsigned n_all;
-    const struct series *all = samples_all(&n_all);
+    const struct series *s = samples_at(i);
 
-    fprintf(json, "\n  ],\n  \"measured\": [");
-    for (unsigned i = 0; i < n_all; i++) {
-        struct spread value = samples_spread(&all[i], VALUE);
-
-        fprintf(
-            json,
-            "%s\n    { \"row\": \"%s\", \"target\": \"%s\", \"unit\": \"%s\", \"median\": %.6g, \"low\": %.6g, \"high\": %.6g, \"cpu_client\": %.6g, \"cpu_daemon\": %.6g }",
-            i == 0 ? "" : ",", all[i].row, all[i].target, unit_of(all[i].row), value.mid, value.low, value.high,
-            samples_spread(&all[i], CLIENT).mid, samples_spread(&all[i], DAEMON).mid);
-    }
-    fprintf(json, "\n  ]\n}\n");
+    samples_print_json(json, s, unit_of(s->row));
 }
 
-bool report(const char *samples, const char *remark, const char *json_path)
+bool mount_report(const char *samples, const char *remark, const char *json)
 {
-    FILE *json = json_path != NULL ? fopen(json_path, "we") : NULL;
+    struct judge j;
 
-    if (json_path != NULL && json == NULL) {
-        perror(json_path);
-        exit(2);
-    }
+    judge_begin(&j, json, remark, "");
     samples_read(samples);
     printf("%s\n\n", remark);
     print_measured();
     printf("\n| what | ours | against | ratio (quartiles) | bar | |\n|---|---|---|---|---|---|\n");
-    if (json != NULL)
-        fprintf(json, "{\n  \"remark\": \"%s\",\n  \"bars\": [", remark);
     for (size_t i = 0; i < ARRAY_SIZE(bars); i++)
-        judge(&bars[i], json);
-    judge_shared("fallsd", json);
-    judge_shared("fallso", json);
-    judge_limit("memory", 0, json);
-    judge_limit("start.clean", 1, json);
-    judge_limit("start.killed", 1, json);
-    judge_limit("start.cold", 1, json);
-    printf(
-        "\n%u bars, %u missed. A bar is met when the median meets it, or comes within 5 %% and a quartile meets it.\n",
-        n_judged, n_missed);
-    if (json != NULL) {
-        json_samples(json);
-        fclose(json);
-    }
-    return !missed;
+        judge_peer(&j, &bars[i]);
+    judge_shared(&j, "fallsd");
+    judge_shared(&j, "fallso");
+    judge_before(&j, "falls", "before");
+    judge_before(&j, "fallsd", "befored");
+    judge_limit(&j, "memory", 0);
+    judge_limit(&j, "start.clean", 1);
+    judge_limit(&j, "start.killed", 1);
+    judge_limit(&j, "start.cold", 1);
+    judge_total(&j, true);
+    return judge_end(&j, samples_count(), json_measured);
 }

@@ -7,6 +7,6 @@
 
 /* Reads samples, one a line: row, target, round, value, client's and daemon's CPU. Prints; writes json, unless NULL.
  * True when every bar that could be judged holds. */
-bool report(const char *samples, const char *remark, const char *json);
+bool mount_report(const char *samples, const char *remark, const char *json);
 
 #endif

@@ -1,19 +1,62 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# Sourced by the scripts beside it: mounts for a measurement, all of which are undone at the end, however it comes. Wants
-# $base, a directory of our own; $log; $build; $fallsfs and $fallsctl; keep, not empty when what is in $base shall stay. Nobody
-# else measures meanwhile.
+# Sourced by the scripts beside it, which scripts/bench calls: what they are told, their mounts and disks, all of which are
+# undone at the end, however it comes, and their report.
 #
-#     begin                                        # what a killed run has left goes
+#     usage='usage: scripts/bench names [--quick] [--json FILE] [--dir DIR] [--deep] [NAME...]'
+#     option() { ... }                             # for read_words: what is ours of them
+#     read_words names "$@"
+#     begin                                        # nobody else measures; what a killed run has left goes
 #     volume falls 'stripe(1M)' '' "$d"/falls{0,1}     # at $base/falls, served by ${pid_of[falls]}
 #     later rm -f "$d/file"                        # at the end, or
 #     undo_to 0                                    # now
+#     "$bench" run "$size" "$samples" || failed="$failed run"
+#     report                                       # and ends
 # shellcheck disable=SC2317,SC2154,SC2034  # functions are called by later and its undoing; variables are the caller's, or for him
 images=/dev/shm/fallsfs-bench
 blkio=/sys/fs/cgroup/blkio
 
-exec 9>/run/lock/fallsfs-bench.lock
-flock -n 9 || die "another one is measuring on this machine"
+# -- what is asked for --
+
+# read_words NAME BUILD WORD...: sets what all scripts know, as bench_NAME and NAME.md of this build. What not all scripts are
+# told goes to the caller's option WORD [NEXT]: it puts names into $words, sets n_taken=2 if it took the next one, too, and
+# fails when it knows no such word.
+read_words() {
+    subject=$1
+    build=$PWD/$2
+    shift 2
+    bench=$build/test/bench/bench_$subject
+    fallsfs=$build/fs/daemon/fallsfs
+    fallsctl=$build/fs/ctl/fallsctl
+    samples=$build/$subject.samples
+    log=$build/$subject.log
+    size=full
+    json=
+    base=$build/$subject.d # a directory of our own
+    keep=               # not empty: what is in it stays
+    words=()
+    before= # another build, which is measured beside this one
+    failed= # what did not come to its end
+    while [ $# -gt 0 ]; do
+        n_taken=1
+        case $1 in
+        --quick) size=quick ;;
+        --json) json=${2:?$usage} n_taken=2 ;;
+        --before)
+            : "${2:?$usage}" # in $() it would end that alone
+            before=$(realpath "$2") n_taken=2
+            ;;
+        --dir)
+            : "${2:?$usage}"
+            base=$(realpath -m "$2")/fallsfs-bench n_taken=2
+            ;;
+        *) option "$@" || die "unknown option $1; $usage" ;;
+        esac
+        shift "$n_taken"
+    done
+    [ -z "$before" ] || [ -x "$before/fs/daemon/fallsfs" ] || die "$before is no build: there is no fs/daemon/fallsfs"
+    [ "$(id -u)" -eq 0 ] || die "it mounts, drops caches and limits disks: run it as root"
+}
 
 # -- undoing --
 
@@ -94,6 +137,12 @@ serve() {
         sleep 0.05
     done
     die "$name does not mount; see $log"
+}
+
+# by_before COMMAND...: with the daemon and the tool of the build before.
+by_before() {
+    local fallsfs=$before/fs/daemon/fallsfs fallsctl=$before/fs/ctl/fallsctl
+    "$@"
 }
 
 # volume NAME LAYOUT MORE-OPTIONS DISK...: formats and mounts at $base/NAME.
@@ -178,11 +227,24 @@ $(cut -d' ' -f1 /proc/loadavg) after, commit $(git rev-parse --short HEAD 2>/dev
 }
 
 begin() {
+    exec 9>/run/lock/fallsfs-bench.lock
+    flock -n 9 || die "another one is measuring on this machine"
     load_before=$(cut -d' ' -f1 /proc/loadavg)
     : >"$log"
+    : >"$samples"
     end_leftovers
     trap undo_all EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
     mkdir -p "$base"
+}
+
+# Prints the table that bench_NAME makes of all samples, and ends: with 1 when a bar is missed or something failed.
+report() {
+    local status=0
+    "$bench" report "$samples" "$(remark "$size")${failed:+, failed:$failed}" ${json:+"$json"} >"$build/$subject.md" ||
+        status=$?
+    cat "$build/$subject.md"
+    [ -z "$failed" ] || die "these did not come to their end:$failed"
+    exit "$status"
 }

@@ -46,10 +46,14 @@ const struct series *samples_of(const char *row, const char *target)
     return find(row, target);
 }
 
-const struct series *samples_all(unsigned *ret_n)
+unsigned samples_count(void)
 {
-    *ret_n = n_all;
-    return all;
+    return n_all;
+}
+
+const struct series *samples_at(unsigned i)
+{
+    return &all[i];
 }
 
 void samples_read(const char *path)
@@ -113,4 +117,15 @@ struct spread samples_ratio(const struct series *a, const struct series *b, enum
         if (a->has[i] && b->has[i] && get(b, i, field) > 0)
             value[n++] = get(a, i, field) / get(b, i, field);
     return spread_of(value, n);
+}
+
+void samples_print_json(FILE *json, const struct series *s, const char *unit)
+{
+    struct spread value = samples_spread(s, VALUE);
+
+    fprintf(json,
+            "{ \"row\": \"%s\", \"target\": \"%s\", \"unit\": \"%s\", \"median\": %.6g, \"low\": %.6g, "
+            "\"high\": %.6g, \"cpu_client\": %.6g, \"cpu_daemon\": %.6g }",
+            s->row, s->target, unit, value.mid, value.low, value.high, samples_spread(s, CLIENT).mid,
+            samples_spread(s, DAEMON).mid);
 }

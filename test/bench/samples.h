@@ -29,11 +29,15 @@ void samples_add(FILE *out, const char *row, const char *target, unsigned round,
 void samples_read(const char *path);
 
 const struct series *samples_of(const char *row, const char *target); /* NULL: was not measured */
-const struct series *samples_all(unsigned *ret_n);
+unsigned samples_count(void);                                         /* of series */
+const struct series *samples_at(unsigned i);
 
 struct spread samples_spread(const struct series *s, enum field field);
 
 /* Of rounds, not of medians: what was measured one after the other is compared. */
 struct spread samples_ratio(const struct series *a, const struct series *b, enum field field);
+
+/* One series as an object of JSON. */
+void samples_print_json(FILE *json, const struct series *s, const char *unit);
 
 #endif

@@ -4,12 +4,13 @@
  *     (seek, unless it is near where the last one ended) + bytes / rate
  *
  *     slowdisk IMAGE MOUNTPOINT          in the foreground; echo "MB/s us" > MOUNTPOINT/model; 0 0 is no delay, as at
- * first
+ * first; echo park > MOUNTPOINT/model moves the arm to where no byte is, so that whoever comes next has to seek
  *
  * The bytes live in IMAGE, best on tmpfs. Under losetup --direct-io=on with a file system on top it tells requests that
  * are under way at once from those sent one by one, which a throttled disk does not. */
 #define FUSE_USE_VERSION 312
 #include "layout/base.h"
+#include "layout/clock.h"
 
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
@@ -25,6 +26,7 @@ enum { ROOT = FUSE_ROOT_ID, DISK, MODEL };
 #define FOR_EVER  1e6
 #define MAX_BYTES (1 << 20) /* of a request */
 #define NEAR      (1 << 20) /* bytes; threads may take the parts of one large request in any order */
+#define PARKED    (-2 * NEAR)
 
 static int image;
 static off_t image_size;
@@ -41,8 +43,7 @@ static void wait_turn(off_t off, size_t len)
     double done, whole;
 
     pthread_mutex_lock(&lock);
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    done = MAX((double) t.tv_sec + (double) t.tv_nsec * 1e-9, free_at);
+    done = MAX((double) clock_ns() * 1e-9, free_at);
     done += (double) len * seconds_per_byte + (llabs((long long) (off - arm_at)) <= NEAR ? 0 : seek_seconds);
     arm_at = off + (off_t) len;
     free_at = done;
@@ -124,10 +125,14 @@ static void set_model(const char *data, size_t size)
     double mb;
 
     memcpy(text, data, MIN(size, sizeof text - 1));
-    mb = strtod(text, &end);
     pthread_mutex_lock(&lock);
-    seconds_per_byte = mb > 0 ? 1e-6 / mb : 0;
-    seek_seconds = strtod(end, NULL) * 1e-6;
+    if (strncmp(text, "park", 4) == 0) {
+        arm_at = PARKED;
+    } else {
+        mb = strtod(text, &end);
+        seconds_per_byte = mb > 0 ? 1e-6 / mb : 0;
+        seek_seconds = strtod(end, NULL) * 1e-6;
+    }
     pthread_mutex_unlock(&lock);
 }
 

@@ -38,6 +38,16 @@ ParameterizedTestParameters(sections_report, judges)
           RANKS OTHERS "time 5/I falls dynamic 0 9 0\ntime 5/I falls dynamic 1 0.0019 0\n"
                        "time 5/I falls dynamic 2 0.001 0\n",
           true, "\"what\": \"(B), 5/I\", \"value\": 3.15789, " },
+        { "a little less is enough when a quartile is not less",
+          RANKS OTHERS "time 5/I falls dynamic 0 0.0019 0\ntime 5/I falls dynamic 1 0.0019 0\n"
+                       "time 5/I falls dynamic 2 0.00205 0\ntime 5/I falls dynamic 3 0.0021 0\n"
+                       "time 5/I falls dynamic 4 0.0021 0\n",
+          false, "\"(B), 5/I\", \"value\": 2.92683, \"unit\": \" times\", \"at_least\": 3, \"met\": true" },
+        { "a little less is missed when the quartile is less",
+          RANKS OTHERS "time 5/I falls dynamic 0 0.00204 0\ntime 5/I falls dynamic 1 0.00204 0\n"
+                       "time 5/I falls dynamic 2 0.00205 0\ntime 5/I falls dynamic 3 0.0021 0\n"
+                       "time 5/I falls dynamic 4 0.0021 0\n",
+          false, "\"(B), 5/I\", \"value\": 2.92683, \"unit\": \" times\", \"at_least\": 3, \"met\": false" },
         { "planning again in time", RANKS OTHERS "time 5/I falls dynamic 0 0.001 0\ndid 5/I falls dynamic 1 19000 0\n",
           true, "\"value\": 19, \"unit\": \" µs\", \"at_most\": 20, \"met\": true" },
         { "planning again too slow", RANKS OTHERS "time 5/I falls dynamic 0 0.001 0\ndid 5/I falls dynamic 1 21000 0\n",

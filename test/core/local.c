@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "test/core/local.h"
 
-#include "fs/core/tree.h"
+#include "fs/core/fs.h"
+#include "fs/core/tree/tree.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>

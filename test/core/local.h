@@ -3,7 +3,7 @@
 #ifndef FALLSFS_TEST_CORE_LOCAL_H
 #define FALLSFS_TEST_CORE_LOCAL_H
 
-#include "fs/core/file.h"
+#include "fs/core/file/file.h"
 
 #define LOCAL_MAX_DISKS 8
 
@@ -14,7 +14,7 @@ struct local {
     struct file *file;
 };
 
-/* Workers, too. What does not work fails the test. */
+/* Makes the volume and the file, and starts the workers; removes all of it again. An error fails the test. */
 void local_init(struct local *local, unsigned n_disks, const char *layout);
 void local_done(struct local *local);
 

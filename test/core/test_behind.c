@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing behind: which disks are told to begin, and who learns of an error that was found by it. */
+/* Writing behind: which disks are told to begin to write, and who learns of an error that was found by that. */
 #include "test/core/local.h"
 
 #include <criterion/criterion.h>
@@ -19,7 +19,7 @@ static int counted_sync(void *ctx, int fd, enum disk_sync how)
 static void begin(struct local *local, unsigned n_disks)
 {
     local_init(local, n_disks, "stripe(1M)");
-    cr_assert_eq(volume_watch(local->fs->volume, 60), 0);
+    cr_assert_eq(volume_watch(local->fs->volume, 60, NULL), 0);
     ops = disk_local_ops;
     ops.sync = counted_sync;
     for (unsigned i = 0; i < n_disks; i++)
@@ -35,7 +35,7 @@ static void write_mib(struct local *local, unsigned n)
     workers_drain(local->fs->workers);
 }
 
-/* Those that nobody knows as well as the slow ones; one of two disks is known to be as quick as memory. */
+/* A disk known to be as quick as memory is not told to begin to write; a slow one is, and one that nobody knows yet. */
 Test(behind, a_quick_disk_is_left_alone)
 {
     struct local local;

@@ -2,8 +2,8 @@
 /* Random programs on simulated disks, interrupted anywhere. */
 #include "test/core/world.h"
 
-#include "fs/core/file.h"
-#include "fs/core/tree.h"
+#include "fs/core/file/file.h"
+#include "fs/core/tree/tree.h"
 
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define STEPS   14
-#define CRASHES 4 /* states that one interrupted machine may come back in, at random */
+#define CRASHES 4 /* how often one interrupted machine comes back: once killed, else after a loss of power */
 
 static const struct world_shape shapes[] = {
     { 1, "one", 0 },
@@ -33,7 +33,7 @@ static void run_steps(struct world *world, struct rng *rng)
         world_step(world, rng);
 }
 
-/* FALLSFS_TRACE=1 shows every call to a disk, with the moments between them. */
+/* Shows every call to a disk when FALLSFS_TRACE is set, with a line for each part of the test. */
 static void trace(struct sim *sim, const char *what)
 {
     if (getenv("FALLSFS_TRACE") == NULL)
@@ -42,7 +42,7 @@ static void trace(struct sim *sim, const char *what)
     sim_trace(sim, stderr);
 }
 
-/* The same program up to the point of interruption: 0 runs to its end. Returns the calls it made. */
+/* Runs the program of a seed up to its call crash_at; 0: to its end. Returns how many calls it made. */
 static uint64_t run_program(struct world *world, uint64_t seed, enum world_kind kind, uint64_t crash_at)
 {
     struct rng rng = rng_from_seed(seed);
@@ -65,7 +65,8 @@ static uint64_t run_program(struct world *world, uint64_t seed, enum world_kind 
     return world->sim->calls - before;
 }
 
-/* What comes back must also carry on: with what an interrupted operation left lying around. */
+/* Runs some more steps: what has come back must also go on, with what an interrupted operation has left lying
+ * around. */
 static void go_on(struct world *world, struct rng *rng)
 {
     for (int i = 0; i < STEPS / 2 && world->why[0] == 0; i++)
@@ -88,13 +89,14 @@ static void recover(struct world *world, struct rng *rng)
         world_unmount(world);
     else
         world_abandon(world);
-    /* And what was found stays. */
+    /* What was found stays over another mount. */
     if (world->why[0] == 0 && world_mount(world) == 0)
         world_check(world);
     world_abandon(world);
 }
 
-/* One state that the interrupted machine may come back in. */
+/* Has the interrupted machine come back, as it was after a kill, or in a random state after a loss of power, and checks
+ * it. */
 static void come_back(struct world *world, struct rng *rng, bool killed)
 {
     struct world again = *world;
@@ -141,7 +143,7 @@ ParameterizedTestParameters(crash, what_was_promised_comes_back)
 
 static void crash_programs(uint64_t cases, uint64_t shard, enum world_kind kind)
 {
-    const char *at = getenv("FALLSFS_CALL"); /* interrupt there alone */
+    const char *at = getenv("FALLSFS_CALL"); /* only this call is interrupted */
 
     for (struct rng rng = rng_shard_from_env(cases, shard, SHARDS); rng_next(&rng);) {
         static struct world world;
@@ -195,7 +197,7 @@ ParameterizedTestParameters(crash, at_every_call)
     return cr_make_param_array(uint64_t, shard, SHARDS);
 }
 
-/* Few programs, not one moment of which is left to chance. */
+/* Few programs are interrupted at each of their calls. */
 ParameterizedTest(uint64_t *shard, crash, at_every_call)
 {
     uint64_t n = getenv("FALLSFS_FULL") != NULL ? 1000 : getenv("FALLSFS_MAX_CASES") != NULL ? 1 : 2;
@@ -214,6 +216,44 @@ ParameterizedTest(uint64_t *shard, crash, at_every_call)
     }
 }
 
+/* -- what is lost later -- */
+
+/* Takes a part of a file away after some mounts, some of which ended badly: what was durable once must be an error. */
+static void lose_once(uint64_t seed)
+{
+    static struct world world;
+    struct rng rng = rng_from_seed(seed);
+    size_t shape = rng_below(&rng, ARRAY_SIZE(shapes));
+    struct world_lost lost;
+
+    if (world_init(&world, shapes[shape].n_disks, shapes[shape].layout, shapes[shape].home_lacks, seed) == 0) {
+        world_set_kind(&world, rng_chance(&rng, 30) ? MIGRATIONS : PLAIN);
+        world_live(&world, &rng, 2 + (unsigned) rng_below(&rng, 3));
+    }
+    if (world.why[0] == 0 && world_lose(&world, &rng, &lost))
+        for (int i = 0; i < 3 && world.why[0] == 0 && world_mount(&world) == 0; i++) {
+            world_check_lost(&world, &lost);
+            if (world.why[0] == 0)
+                world_check_lost(&world, &lost); /* the first reading has changed nothing */
+            world_abandon(&world);
+        }
+    cr_assert(world.why[0] == 0, RNG_SEED " (%s): %s\n%s", seed, world.layout, world.why, world.program);
+    world_done(&world);
+}
+
+ParameterizedTestParameters(crash, what_was_durable_is_never_zeros)
+{
+    static uint64_t shard[SHARDS] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+
+    return cr_make_param_array(uint64_t, shard, SHARDS);
+}
+
+ParameterizedTest(uint64_t *shard, crash, what_was_durable_is_never_zeros)
+{
+    for (struct rng rng = rng_shard_from_env(6000, *shard, SHARDS); rng_next(&rng);)
+        lose_once(rng.seed);
+}
+
 static void expect_bytes(struct world *world, struct file *file, const char *bytes, size_t len)
 {
     char found[256];
@@ -222,7 +262,8 @@ static void expect_bytes(struct world *world, struct file *file, const char *byt
     cr_assert_arr_eq(found, bytes, len);
 }
 
-/* A truncation that a crash undid leaves a subfile of the next generation: the next truncation must not show it. */
+/* A truncation that a crash has undone leaves a subfile of the next generation, which the next truncation must not
+ * show. */
 Test(crash, a_generation_that_was_undone_stays_so)
 {
     static const char zeros[128];
@@ -237,7 +278,7 @@ Test(crash, a_generation_that_was_undone_stays_so)
     cr_assert_eq(world_mount(&world), 0);
     cr_assert_eq(tree_create(world.fs, inodes_root(world.fs->inodes), "f", 0644, &cred, &inode, &st, &file), 0);
     cr_assert_eq(file_write(world.fs, file, "first", 5, 0), 5);
-    object_path(world.fs->volume, file->record.id, file->record.gen + 1, 0, file->layout, inner);
+    object_path(world.fs->volume, file->record.id, file->record.gen + 1, 0, file->now->layout, inner);
     snprintf(path, sizeof path, ".fallsfs/%s", inner);
     cr_assert_eq(sim_poke(sim_disk(world.sim, 0), path, 0, "undone bytes", 12), 0);
 

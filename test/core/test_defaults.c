@@ -2,9 +2,9 @@
 /* Layouts that directories give to what is made in them. */
 #include "test/core/world.h"
 
-#include "fs/core/defaults.h"
-#include "fs/core/file.h"
-#include "fs/core/tree.h"
+#include "fs/core/file/file.h"
+#include "fs/core/tree/defaults.h"
+#include "fs/core/tree/tree.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static struct inode *find(struct world *world, struct inode *parent, const char 
     return inode;
 }
 
-/* The calls to disks that making a file takes; *ret_layout is its layout. */
+/* Makes a file, and returns how many calls to disks that took; *ret_layout is its layout. */
 static uint64_t make_file(struct world *world, struct inode *dir, const char *name, char ret_layout[static 64])
 {
     uint64_t before = world->sim->calls, calls;
@@ -69,7 +69,7 @@ static void set(struct world *world, struct inode *dir, const char *text)
     cr_assert_eq(defaults_set(world->fs, dir, text, &error), 0, "%s: %s", text, error.why);
 }
 
-/* Deep below a directory that has one, and where nobody has any. */
+/* Making a file takes the same calls deep below a directory with a default as where no directory has one. */
 Test(defaults, making_files_asks_no_disk_for_them)
 {
     static struct world world;
@@ -96,7 +96,7 @@ Test(defaults, making_files_asks_no_disk_for_them)
     for (size_t i = 0; i < ARRAY_SIZE(at); i++)
         inode_unref(world.fs->inodes, at[i]);
 
-    /* After a mount each directory is asked once. */
+    /* After a mount each directory is asked for its default once. */
     world_unmount(&world);
     cr_assert_eq(world_mount(&world), 0);
     at[0] = inodes_root(world.fs->inodes);
@@ -118,7 +118,7 @@ Test(defaults, making_files_asks_no_disk_for_them)
     end(&world);
 }
 
-/* A text that counts as none: for disks that are not there, or damaged. */
+/* A default that names a disk which is not there, or is damaged, counts as none. */
 Test(defaults, what_makes_no_sense_does_not_count)
 {
     static const char *const bad[] = { "one on d3", "stripe(", "" };

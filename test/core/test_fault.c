@@ -28,7 +28,7 @@ struct fault {
     bool persistent;
 };
 
-/* After a step that met the fault the disk is well again, and all is looked at. */
+/* Runs steps; after the first one that has met the fault the disk is well again, and everything is checked. */
 static void run_steps(struct world *world, struct rng *rng)
 {
     bool met = false;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that are given other layouts while they are written, on simulated disks: what is read is what was written, at
- * any moment, and nothing is left of what is over. */
-#include "fs/core/file.h"
-#include "fs/core/jobs.h"
-#include "fs/core/tree.h"
+/* Files get other layouts while they are written, on simulated disks: at any moment what is read is what was written,
+ * and nothing is left of a layout that is over. */
+#include "fs/core/change/job_list.h"
+#include "fs/core/change/jobs.h"
+#include "fs/core/change/room_watch.h"
+#include "fs/core/file/file.h"
+#include "fs/core/tree/tree.h"
 #include "test/core/world.h"
 
 #include <criterion/criterion.h>
@@ -69,18 +71,18 @@ ParameterizedTest(uint64_t *shard, migrate, what_is_read_is_what_was_written)
 static void migrate(struct world *world, struct inode *inode, const char *text)
 {
     struct layout_error error;
-    struct choice choice;
+    struct chosen_layout choice;
     uint64_t number;
     int r;
 
     cr_assert_eq(layouts_add(world->fs->layouts, text, &choice.layout, &choice.rotates, &error), 0, "%s", error.why);
-    r = jobs_add(world->fs->jobs, inode, choice.layout, choice.rotates, 0, &number);
+    r = jobs_add(world->fs->jobs, inode, choice.layout, job_start(choice.rotates), 0, &number);
     layouts_put(world->fs->layouts, choice.layout);
     cr_assert(r >= 0, "%s: %s", text, strerror(-r));
     world_finish_jobs(world);
 }
 
-/* Files start on one disk or the other, so to each of these layouts some keep both subfiles, and some none. */
+/* Files start on either disk, so that for each of these layouts some files keep both subfiles, and some none. */
 Test(migrate, subfiles_stay_wherever_a_file_starts)
 {
     static const char *const layouts[] = { "stripe(7,2) on d1,d0", "stripe(7,2) on d0,d1", "stripe(7,2)",
@@ -118,7 +120,7 @@ Test(migrate, a_limit_outlasts_the_mount)
     static const uint64_t limit = UINT64_C(100) << 20;
     static struct world world;
     struct layout_error error;
-    struct choice choice;
+    struct chosen_layout choice;
     struct job_view view;
     struct inode *inode;
     struct file *file;
@@ -130,8 +132,9 @@ Test(migrate, a_limit_outlasts_the_mount)
     cr_assert_eq(tree_create(world.fs, inodes_root(world.fs->inodes), "f", 0644, &cred, &inode, &st, &file), 0);
     cr_assert_eq(file_write(world.fs, file, "some bytes", 10, 0), 10);
     cr_assert_eq(layouts_add(world.fs->layouts, "one", &choice.layout, &choice.rotates, &error), 0);
-    cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, choice.rotates, limit / 2, &number), 0);
-    cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, choice.rotates, limit, &number), 0, "said again");
+    cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, job_start(choice.rotates), limit / 2, &number), 0);
+    cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, job_start(choice.rotates), limit, &number), 0,
+                 "said again");
     layouts_put(world.fs->layouts, choice.layout);
     file_put(world.fs, file);
     inode_unref(world.fs->inodes, inode);
@@ -182,8 +185,8 @@ static unsigned count_of(const char *text, const char *word)
     return n;
 }
 
-/* Some file systems look at all there is to find the next hole: asked for each window, a large file would take hours.
- */
+/* Some file systems look through a whole file for its next hole: if each window asked for it, a large file would take
+ * hours. */
 Test(migrate, holes_are_looked_for_once_in_a_file_that_has_none)
 {
     cleanup(freep) char *trace = NULL;
@@ -209,7 +212,8 @@ Test(migrate, holes_are_looked_for_once_in_a_file_that_has_none)
     world_done(&world);
 }
 
-/* Or what goes on in the background would never rest again, or take no notice of users. */
+/* Requests are counted when they begin and when they end; if one were not, work in the background would either never go
+ * on, or take no notice of users. */
 Test(migrate, what_users_ask_for_is_counted_until_it_is_over)
 {
     static struct world world;
@@ -222,8 +226,8 @@ Test(migrate, what_users_ask_for_is_counted_until_it_is_over)
     file = make_file(&world, "A", 100, &inode);
     cr_expect_eq(atomic_load(&world.fs->n_io), 1);
     cr_assert_eq(file_read(world.fs, file, bytes, sizeof bytes, 50), 10);
-    cr_assert_eq(file_read_subfile(world.fs, file, file->layout, 1, bytes, sizeof bytes, 5), 10);
-    cr_assert_eq(file_write_subfile(world.fs, file, file->layout, 1, bytes, sizeof bytes, 5), 10);
+    cr_assert_eq(file_read_subfile(world.fs, file, file->now->layout, 1, bytes, sizeof bytes, 5), 10);
+    cr_assert_eq(file_write_subfile(world.fs, file, file->now->layout, 1, bytes, sizeof bytes, 5), 10);
     cr_expect_eq(atomic_load(&world.fs->n_io), 4);
     cr_expect_eq(atomic_load(&world.fs->n_io_over), 4);
     file_put(world.fs, file);
@@ -232,13 +236,13 @@ Test(migrate, what_users_ask_for_is_counted_until_it_is_over)
     world_done(&world);
 }
 
-/* A window that is a hole up to the end of the file says nothing of what is written there before the next step. */
+/* Where a window was a hole up to the end of the file, what is written there before the next step is still copied. */
 Test(migrate, what_is_written_behind_a_hole_is_copied)
 {
     static const struct cred cred = { .umask = 022 };
     static struct world world;
     struct layout_error error;
-    struct choice choice;
+    struct chosen_layout choice;
     struct inode *inode;
     struct file *file;
     struct stat st;
@@ -250,7 +254,7 @@ Test(migrate, what_is_written_behind_a_hole_is_copied)
     cr_assert_eq(tree_create(world.fs, inodes_root(world.fs->inodes), "f", 0644, &cred, &inode, &st, &file), 0);
     cr_assert_eq(file_truncate(world.fs, file, 100), 0);
     cr_assert_eq(layouts_add(world.fs->layouts, "stripe(7)", &choice.layout, &choice.rotates, &error), 0);
-    cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, choice.rotates, 0, &number), 0);
+    cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, job_start(choice.rotates), 0, &number), 0);
     layouts_put(world.fs->layouts, choice.layout);
     cr_assert(jobs_step(world.fs->jobs), "it is prepared");
     cr_assert(jobs_step(world.fs->jobs), "the first window is copied");
@@ -260,6 +264,154 @@ Test(migrate, what_is_written_behind_a_hole_is_copied)
     cr_assert_eq(file_read(world.fs, file, found, sizeof found, 0), 610);
     cr_expect_arr_eq(found + 100, "behind", 6);
     cr_expect_arr_eq(found + 600, "far behind", 10);
+    file_put(world.fs, file);
+    inode_unref(world.fs->inodes, inode);
+    world_abandon(&world);
+    world_done(&world);
+}
+
+/* -- disks that become read-only meanwhile -- */
+
+static void set_read_only(struct world *world, unsigned disk, bool read_only)
+{
+    sim_disk_read_only(sim_disk(world->sim, disk), read_only);
+    room_ask(world->fs->room);
+}
+
+static struct job_view last_job(struct world *world)
+{
+    struct job_view view = { .number = 0 };
+    struct inode *inode;
+
+    while (jobs_next(world->fs->jobs, view.number, &view, &inode))
+        inode_unref(world->fs->inodes, inode);
+    return view;
+}
+
+static struct record record_of(struct world *world, struct file *file)
+{
+    struct record record;
+
+    layouts_put(world->fs->layouts, file_look(world->fs, file, &record));
+    return record;
+}
+
+static void expect_bytes(struct world *world, struct file *file)
+{
+    char found[1000];
+
+    cr_assert_eq(file_read(world->fs, file, found, sizeof found, 0), 1000);
+    for (size_t i = 0; i < sizeof found; i++)
+        cr_assert_eq(found[i], 'x');
+}
+
+/* What is left of the old layout on a read-only disk is removed when the disk can be written again. */
+Test(migrate, a_file_leaves_a_read_only_disk)
+{
+    static struct world world;
+    struct inode *inode;
+    struct file *file;
+    uint64_t n_troubles;
+
+    cr_assert_eq(world_init(&world, 3, "one on d1", 0, 1), 0);
+    cr_assert_eq(world_mount(&world), 0);
+    cr_assert_eq(volume_watch(world.fs->volume, 60, NULL), 0);
+    file = make_file(&world, "A", 1000, &inode);
+    cr_assert_eq(file_sync(world.fs, file, false), 0);
+    set_read_only(&world, 1, true);
+    migrate(&world, inode, "one on d2");
+    cr_expect_eq(last_job(&world).state, JOB_DONE);
+    cr_expect_eq(last_job(&world).error, -EROFS);
+    expect_bytes(&world, file);
+    n_troubles = atomic_load(&world.fs->volume->disk[1].watch->n_troubles);
+    jobs_retry(world.fs->jobs);
+    world_finish_jobs(&world);
+    cr_expect_eq(atomic_load(&world.fs->volume->disk[1].watch->n_troubles), n_troubles, "it is not asked again");
+    cr_expect_lt(record_of(&world, file).oldest_gen, record_of(&world, file).gen);
+    set_read_only(&world, 1, false);
+    jobs_retry(world.fs->jobs);
+    world_finish_jobs(&world);
+    cr_expect_eq(last_job(&world).state, JOB_DONE);
+    cr_expect_eq(last_job(&world).error, 0);
+    cr_expect_eq(record_of(&world, file).oldest_gen, record_of(&world, file).gen);
+    expect_bytes(&world, file);
+    file_put(world.fs, file);
+    inode_unref(world.fs->inodes, inode);
+    world_abandon(&world);
+    world_done(&world);
+}
+
+Test(migrate, a_file_on_its_way_to_a_disk_that_becomes_read_only_stays)
+{
+    static struct world world;
+    struct layout_error error;
+    struct chosen_layout choice;
+    struct inode *inode;
+    struct file *file;
+    uint64_t number;
+
+    cr_assert_eq(world_init(&world, 3, "one on d1", 0, 1), 0);
+    cr_assert_eq(world_mount(&world), 0);
+    cr_assert_eq(volume_watch(world.fs->volume, 60, NULL), 0);
+    file = make_file(&world, "A", 1000, &inode);
+    cr_assert_eq(layouts_add(world.fs->layouts, "stripe(64) on d1,d2", &choice.layout, &choice.rotates, &error), 0);
+    cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, 0, 0, &number), 0);
+    cr_assert(jobs_step(world.fs->jobs), "it is prepared");
+    cr_assert(jobs_step(world.fs->jobs), "something is copied");
+    set_read_only(&world, 2, true);
+    cr_assert_eq(jobs_order(world.fs->jobs, number, JOB_CANCEL), 0);
+    world_finish_jobs(&world);
+    cr_expect_eq(last_job(&world).state, JOB_CANCELLED);
+    cr_expect_eq(jobs_add(world.fs->jobs, inode, choice.layout, 0, 0, &number), -EROFS, "nor does it set out again");
+    layouts_put(world.fs->layouts, choice.layout);
+    expect_bytes(&world, file);
+    set_read_only(&world, 2, false);
+    jobs_retry(world.fs->jobs);
+    world_finish_jobs(&world);
+    cr_expect_eq(record_of(&world, file).target_flags, 0, "nothing is left of it");
+    migrate(&world, inode, "stripe(64) on d1,d2");
+    cr_expect_eq(last_job(&world).state, JOB_DONE);
+    expect_bytes(&world, file);
+    file_put(world.fs, file);
+    inode_unref(world.fs->inodes, inode);
+    world_abandon(&world);
+    world_done(&world);
+}
+
+/* A job that was copied at a byte a second has to rest for hours. When it is cancelled, and the disk does not let go of
+ * what it has copied at once, that is tried again soon all the same: whoever cancelled it waits for that. */
+Test(migrate, a_slow_job_ends_soon_though_the_disk_has_refused_once)
+{
+    static struct world world;
+    struct layout_error error;
+    struct chosen_layout choice;
+    struct inode *inode;
+    struct file *file;
+    uint64_t number, until;
+
+    cr_assert_eq(world_init(&world, 2, "one on d0", 0, 1), 0);
+    cr_assert_eq(world_mount(&world), 0);
+    file = make_file(&world, "A", 1000, &inode);
+    cr_assert_eq(layouts_add(world.fs->layouts, "one on d1", &choice.layout, &choice.rotates, &error), 0);
+    cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, 0, 1, &number), 0);
+    layouts_put(world.fs->layouts, choice.layout);
+    cr_assert(jobs_step(world.fs->jobs), "it is prepared");
+    cr_assert(jobs_step(world.fs->jobs), "something is copied");
+    inode->job->rests_until = UINT64_MAX;
+    cr_assert_not(jobs_step(world.fs->jobs), "it rests");
+    sim_fail_calls(world.sim, &(struct sim_fault){ .at = world.sim->calls + 1,
+                                                   .error = ETIMEDOUT,
+                                                   .persistent = true,
+                                                   .disk = 1,
+                                                   .calls = SIM_MASK(SIM_UNLINK) });
+    cr_assert_eq(jobs_order(world.fs->jobs, number, JOB_CANCEL), 0);
+    cr_assert(jobs_step(world.fs->jobs));
+    cr_assert_eq(last_job(&world).state, JOB_ENDS);
+    sim_heal(world.sim);
+    for (until = clock_ms() + 20000; last_job(&world).state == JOB_ENDS && clock_ms() < until;)
+        (void) jobs_step(world.fs->jobs);
+    cr_expect_eq(last_job(&world).state, JOB_CANCELLED);
+    expect_bytes(&world, file);
     file_put(world.fs, file);
     inode_unref(world.fs->inodes, inode);
     world_abandon(&world);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that lose names while somebody uses them, on home disks that know files without a name and on those that do
- * not, as NFS. */
+/* Files lose names while somebody uses them: on home disks that know files without a name, and on those that do not, as
+ * NFS. */
 #include "test/core/world.h"
 
-#include "fs/core/file.h"
-#include "fs/core/tree.h"
+#include "fs/core/file/file.h"
+#include "fs/core/tree/tree.h"
 
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 
 static const struct cred root = { .umask = 022 };
 
@@ -53,7 +54,7 @@ static struct inode *create(struct world *world, const char *name, struct file *
     return inode;
 }
 
-/* Until no descriptor is left of those that may be closed. */
+/* Uses so many other inodes that all descriptors which may be closed are closed. */
 static void use_many(struct world *world)
 {
     struct inode *inode[40];
@@ -93,7 +94,7 @@ static void expect_bytes(struct world *world, const char *name, const char *byte
     inode_unref(world->fs->inodes, inode);
 }
 
-/* Names in a directory of the home disk. */
+/* Counts the names in a directory of the home disk. */
 static int n_names(struct world *world, int dir)
 {
     _Alignas(struct dirent64) char buf[4096];
@@ -113,7 +114,7 @@ ParameterizedTestParameters(names, one_of_two_goes)
     return homes();
 }
 
-/* The name that goes is the one the file in use is known by. */
+/* A file in use loses the name that it is known by, and keeps another one. */
 ParameterizedTest(struct home *home, names, one_of_two_goes)
 {
     static struct world world;
@@ -145,7 +146,7 @@ ParameterizedTestParameters(names, two_of_three_go)
     return homes();
 }
 
-/* The file in use is known by one name after the other, and each goes. */
+/* A file in use is known by one name after the other, and loses each but one. */
 ParameterizedTest(struct home *home, names, two_of_three_go)
 {
     static struct world world;
@@ -176,7 +177,7 @@ ParameterizedTest(struct home *home, names, two_of_three_go)
     end(&world);
 }
 
-/* Removed, or another file moved over it. */
+/* Takes a name away: by removing it, or by moving another file over it. */
 static void take_name(struct world *world, const char *name, bool by_rename)
 {
     struct inode *inode;
@@ -238,7 +239,8 @@ ParameterizedTestParameters(names, what_is_gone_is_remembered)
     return homes();
 }
 
-/* As somebody has it who opened it: a pipe, a directory. */
+/* A pipe or a directory that has lost its name keeps its attributes for who has it open, also when its name is used
+ * again. */
 ParameterizedTest(struct home *home, names, what_is_gone_is_remembered)
 {
     static struct world world;
@@ -267,7 +269,8 @@ ParameterizedTest(struct home *home, names, what_is_gone_is_remembered)
 
 #define SILLY ".nfs0000000000000247000019e5"
 
-/* Another program of this machine had something open on the home disk when it was removed. */
+/* When a file is removed that another program of this machine has open, an NFS client keeps it under a name of its own.
+ * Such a name is hidden, nobody can make one, and it does not keep its directory from being removed. */
 Test(names, an_nfs_client_keeps_its_own)
 {
     static const struct home nfs = { "NFS", SIM_LACKS_TMPFILE };
@@ -288,5 +291,101 @@ Test(names, an_nfs_client_keeps_its_own)
     cr_expect_eq(tree_rmdir(world.fs, top(&world), "dir"), 0);
     inode_unref(world.fs->inodes, inode);
     inode_unref(world.fs->inodes, dir);
+    end(&world);
+}
+
+static void expect_reads(struct world *world, struct inode *inode, const char *bytes)
+{
+    char found[128] = "";
+    struct file *file;
+
+    cr_assert_eq(file_get(world->fs, inode, &file), 0);
+    cr_expect_geq(file_read(world->fs, file, found, sizeof found - 1, 0), 0);
+    cr_expect_str_eq(found, bytes);
+    file_put(world->fs, file);
+}
+
+/* So many bytes that some lie on both disks. */
+#define BYTES "These are more bytes than a stripe of the file has, so that some of them are on each of the disks."
+#define LATER "These were written when the name had gone, and are as many as there were before, so that none stay."
+
+/* The kernel has looked a file up, the file loses its name, and only then is it opened. */
+static void open_late(const struct home *home, bool by_rename, const char *bytes, bool writes)
+{
+    static struct world world;
+    struct inode *inode;
+    struct file *file;
+    uint64_t used;
+
+    begin(&world, home);
+    used = sim_disk_used(sim_disk(world.sim, 1));
+    inode = create(&world, "file", &file);
+    if (bytes[0] != 0)
+        cr_assert_eq(file_write(world.fs, file, bytes, strlen(bytes), 0), (ssize_t) strlen(bytes));
+    file_put(world.fs, file);
+    for (int i = 0; i < 3; i++)
+        inode_looked_up(world.fs->inodes, inode);
+    inode_unref(world.fs->inodes, inode);
+    take_name(&world, "file", by_rename);
+    use_many(&world);
+    file_forget(world.fs, inode, 1);
+    expect_links(&world, inode, 0);
+    expect_reads(&world, inode, bytes);
+    if (writes) {
+        cr_assert_eq(file_get(world.fs, inode, &file), 0);
+        cr_expect_eq(file_write(world.fs, file, LATER, strlen(LATER), 0), (ssize_t) strlen(LATER));
+        cr_expect_eq(file_sync(world.fs, file, false), 0);
+        file_put(world.fs, file);
+        expect_reads(&world, inode, LATER);
+    }
+    file_forget(world.fs, inode, 1);
+    expect_reads(&world, inode, writes ? LATER : bytes);
+    file_forget(world.fs, inode, 1);
+    cr_expect_eq(n_names(&world, world.fs->volume->todo), 0);
+    cr_expect_eq(sim_disk_used(sim_disk(world.sim, 1)), used, "its bytes stay");
+    end(&world);
+}
+
+ParameterizedTestParameters(names, what_the_kernel_knows_can_be_opened)
+{
+    return homes();
+}
+
+ParameterizedTest(struct home *home, names, what_the_kernel_knows_can_be_opened)
+{
+    for (int i = 0; i < 8; i++)
+        open_late(home, (i & 1) != 0, (i & 2) != 0 ? BYTES : "", (i & 4) != 0);
+}
+
+ParameterizedTestParameters(names, the_end_waits_for_no_kernel)
+{
+    return homes();
+}
+
+ParameterizedTest(struct home *home, names, the_end_waits_for_no_kernel)
+{
+    static struct world world;
+    struct inode *inode;
+    struct file *file;
+    uint64_t used;
+
+    begin(&world, home);
+    world_unmount(&world);
+    cr_assert_eq(world_mount(&world), 0, "%s", world.why);
+    world_unmount(&world);
+    used = sim_disk_used(sim_disk(world.sim, 1));
+    cr_assert_eq(world_mount(&world), 0, "%s", world.why);
+    inode = create(&world, "file", &file);
+    cr_assert_eq(file_write(world.fs, file, BYTES, strlen(BYTES), 0), (ssize_t) strlen(BYTES));
+    cr_expect_eq(file_sync(world.fs, file, false), 0);
+    file_put(world.fs, file);
+    inode_looked_up(world.fs->inodes, inode);
+    inode_unref(world.fs->inodes, inode);
+    take_name(&world, "file", false);
+    cr_expect_gt(n_names(&world, world.fs->volume->todo), 0);
+    world_unmount(&world);
+    cr_expect_eq(sim_disk_used(sim_disk(world.sim, 1)), used, "its bytes stay");
+    cr_assert_eq(world_mount(&world), 0, "%s", world.why);
+    cr_expect_eq(n_names(&world, world.fs->volume->todo), 0);
     end(&world);
 }

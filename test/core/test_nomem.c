@@ -4,19 +4,21 @@
  * on. A lock left behind is a test that hangs, leaked memory is found by the sanitizer build. */
 #include "test/core/world.h"
 
-#include "fs/core/copy.h"
-#include "fs/core/defaults.h"
-#include "fs/core/reap.h"
-#include "fs/core/space.h"
-#include "fs/core/tree.h"
-#include "fs/core/walk.h"
+#include "fs/core/change/room_watch.h"
+#include "fs/core/disk/walk.h"
+#include "fs/core/file/file.h"
+#include "fs/core/stub/copy.h"
+#include "fs/core/tree/defaults.h"
+#include "fs/core/tree/reap.h"
+#include "fs/core/tree/tree.h"
 #include "test/support/failmalloc.h"
 
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <string.h>
 
-/* A program: steps, and in between its daemon is killed; at the end an orderly remount. */
+/* The parts of a program: steps, but part KILL kills the daemon and mounts again, and the last ones are an orderly
+ * remount. */
 enum {
     KILL = 8,
     UNMOUNT = 17,
@@ -33,7 +35,7 @@ static const struct world_shape shapes[] = {
 };
 
 struct shortage {
-    unsigned part, at; /* the at-th allocation of that part of the program */
+    unsigned part, at; /* allocation number at of that part of the program fails */
     bool persistent;
 };
 
@@ -54,7 +56,7 @@ static void run_part(struct world *world, struct rng *rng, unsigned part)
         world_step(world, rng);
 }
 
-/* True when an allocation was refused. */
+/* Runs a part while memory is short. True: an allocation was refused. */
 static bool run_short_part(struct world *world, struct rng *rng, const struct shortage *shortage)
 {
     bool refused;
@@ -136,7 +138,7 @@ ParameterizedTest(uint64_t *shard, nomem, nothing_is_lost, .timeout = 3000)
 
 /* -- operations one by one, also those that programs have not -- */
 
-/* The file "a" is there, and open; "b" is, too, and "fresh", with bytes that were not synced. */
+/* What operations find: the file "a", which is open; "b"; "empty"; and "fresh", with bytes that were not synced. */
 struct stage {
     struct world *world;
     struct fs *fs;
@@ -147,8 +149,8 @@ struct stage {
 
 struct deed {
     const char *name;
-    int (*act)(struct stage *stage);           /* while memory is short */
-    void (*check)(struct stage *stage, int r); /* what came of it; and undoes it */
+    int (*act)(struct stage *stage);           /* done while memory is short */
+    void (*check)(struct stage *stage, int r); /* checks what came of it, and undoes it */
 };
 
 static const struct cred somebody = { .umask = 022 };
@@ -165,7 +167,7 @@ static bool is_there(const struct stage *stage, const char *name)
     return r == 0;
 }
 
-/* Without asking the disk. */
+/* Expects that an inode is known by that name in memory, without asking a disk. */
 static void check_called(const struct stage *stage, struct inode *inode, const char *name)
 {
     cleanup(freep) char *path = NULL;
@@ -246,7 +248,7 @@ static void check_swapped(struct stage *stage, int r)
         cr_assert_eq(tree_rename(stage->fs, stage->root, "b", stage->root, "a", RENAME_EXCHANGE), 0);
 }
 
-/* Closed again. */
+/* Makes the file "fresh", with bytes that were not synced, and closes it. */
 static void make_fresh(struct stage *stage)
 {
     struct file *file;
@@ -261,7 +263,7 @@ static int replace(struct stage *stage)
     return tree_rename(stage->fs, stage->root, "fresh", stage->root, "b", 0);
 }
 
-/* Bytes come before the name. */
+/* A file that replaces another one has its bytes durable before it gets the name. */
 static void check_replaced(struct stage *stage, int r)
 {
     struct file *file;
@@ -307,7 +309,7 @@ static int ask_for_space(struct stage *stage)
 {
     struct statvfs st;
 
-    return space_statfs(stage->fs, NULL, &st);
+    return room_statfs(stage->fs->room, NULL, &st);
 }
 
 static int read_layout(struct stage *stage)
@@ -315,7 +317,7 @@ static int read_layout(struct stage *stage)
     cleanup(freep) char *text = NULL;
     size_t len;
 
-    return layouts_read_text(stage->fs->layouts, stage->file->layout->hash, &text, &len);
+    return layouts_read_text(stage->fs->layouts, stage->file->now->layout->hash, &text, &len);
 }
 
 static int add_layout(struct stage *stage)
@@ -333,7 +335,7 @@ static int add_layout(struct stage *stage)
 static int set_layout_of(struct stage *stage, struct file *file, const char *text)
 {
     struct layout_error error;
-    struct choice choice;
+    struct chosen_layout choice;
     int r = layouts_add(stage->fs->layouts, text, &choice.layout, &choice.rotates, &error);
 
     if (r < 0)
@@ -343,7 +345,7 @@ static int set_layout_of(struct stage *stage, struct file *file, const char *tex
     return r;
 }
 
-/* Of an empty file: there and back, so that each time there is something to do. */
+/* Sets the layout of an empty file to another one and back, so that there is something to do each time. */
 static int set_layout(struct stage *stage)
 {
     struct inode *inode;
@@ -502,8 +504,8 @@ static unsigned n_listed(const struct stage *stage)
     return n;
 }
 
-/* Without memory to note that a file is to be removed, the next mount does it; without memory to have it done, whoever
- * tries again. */
+/* Where memory lacks to note that a file is to be removed, the next mount removes it; where it lacks to do so, the next
+ * try does. */
 Test(nomem, removed_some_time_later)
 {
     static struct world world;

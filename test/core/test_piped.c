@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading into a pipe: what comes out of it, or else lies in the buffer, is what is in the file. */
+/* Reading into a pipe: the bytes that come out of it, or else lie in the buffer, are the file's. */
 #include "test/core/local.h"
 
 #include <criterion/criterion.h>
@@ -17,12 +17,12 @@ static unsigned char expected[END], buf[ROOM], piped_bytes[ROOM];
 struct piped_case {
     const char *what;
     uint64_t off;
-    size_t len, n; /* asked for, and to be had */
+    size_t len, n; /* len is asked for, n are there */
     size_t room;   /* of the pipe */
     bool piped;
 };
 
-/* On two disks, stripe(64K): even stripes are on one, whose subfile ends at SIZE, odd ones on the other. */
+/* The file is stripe(64K) on two disks: even stripes are on one, whose subfile ends at SIZE, odd ones on the other. */
 static const struct piped_case cases[] = {
     { "a part of a stripe", 100, 40000, 40000, ROOM, true },
     { "a stripe", 64 * KIB, 64 * KIB, 64 * KIB, ROOM, true },
@@ -87,7 +87,7 @@ static ssize_t failing_to_pipe(void *ctx, int fd, uint64_t off, int pipe, size_t
     return n_calls++ % 2 == 0 ? disk_local_ops.to_pipe(ctx, fd, off, pipe, len / 2) : -EIO;
 }
 
-/* Half of it came, and then an error that does not come again. */
+/* When half of the bytes came through the pipe, and then an error, all of them are read into the buffer. */
 Test(piped, what_fails_is_read)
 {
     const struct piped_case c = { "half of it", 64 * KIB, 64 * KIB, 64 * KIB, ROOM, false };

@@ -32,7 +32,7 @@
 struct crash_case {
     char why[56];
     char script[120];
-    char may[200]; /* all trees that may be left, with bars between */
+    char may[200]; /* all trees that may be left, between bars */
 };
 
 struct state {
@@ -61,7 +61,7 @@ static void stage_done(struct stage *stage)
     sim_free(stage->sim);
 }
 
-/* Again, after a crash. */
+/* Crashes the machine, and uses its disk again. */
 static void stage_restart(struct stage *stage, struct rng *rng)
 {
     sim_crash(stage->sim, rng);
@@ -201,7 +201,7 @@ static void append_file(struct state *state, struct sim_disk *disk, int root, co
         append(state, "[%c]", value);
 }
 
-/* The names that scripts use, in order. */
+/* Writes down the tree that is there: the names that scripts use, in order. */
 static struct state state_of(struct stage *stage)
 {
     static const char *const paths[] = { "a", "b", "c", "m", "m/a", "m/b", "n" };
@@ -223,7 +223,7 @@ static bool is_among(const struct state *states, unsigned n, const char *s, size
     return false;
 }
 
-/* Splits at bars. */
+/* Splits a text at bars into trees; how many. */
 static unsigned states_of(const char *may, struct state *states)
 {
     unsigned n = 0;
@@ -298,7 +298,7 @@ ParameterizedTestParameters(simdisk, crash)
     return cr_make_param_array(struct crash_case, rows, ARRAY_SIZE(rows));
 }
 
-/* Each tree that is named turns up, and no other one. */
+/* After a script and a crash each of the trees that the row names turns up for some seed, and no other one. */
 ParameterizedTest(struct crash_case *row, simdisk, crash)
 {
     cleanup(stage_done) struct stage stage = stage_new();
@@ -330,11 +330,11 @@ ParameterizedTest(struct crash_case *row, simdisk, crash)
 #define TREE_TRIES 6
 
 struct history {
-    char *trees[TREE_STEPS + 1]; /* [i]: after i steps, without the content of files */
+    char *trees[TREE_STEPS + 1]; /* trees[i]: after i steps, without */
     enum sim_call calls[TREE_STEPS + 1];
     int64_t clocks[TREE_STEPS + 1];
     unsigned n;
-    unsigned floor; /* this tree, or a later one, survives */
+    unsigned floor; /* the tree with this number, or a later one, survives */
 };
 
 static void history_add(struct history *history, struct stage *stage, enum sim_call call)
@@ -350,8 +350,8 @@ static void history_done(struct history *history)
         free(history->trees[i]);
 }
 
-/* Every change of a file or directory shows in its ctime; so this is the step that changed it last, 0 if a write did,
- * which is no change of the tree. */
+/* Finds the step that changed a file or directory last, by its ctime. 0 if that was a write, which does not change the
+ * tree, or a change that this sync may leave out. */
 static unsigned last_change(const struct history *history, struct side *side, int fd, enum disk_sync how)
 {
     const uint32_t lazy = SIM_MASK(SIM_CHMOD) | SIM_MASK(SIM_CHOWN) | SIM_MASK(SIM_SET_TIMES) |
@@ -434,7 +434,7 @@ struct file_state {
 };
 
 struct file_states {
-    struct file_state at[FILE_STATES]; /* the first one is synced */
+    struct file_state at[FILE_STATES]; /* the first one is durable */
     unsigned n;
 };
 
@@ -473,7 +473,7 @@ static void change_file(struct rng *rng, struct sim_disk *disk, int fd)
     }
 }
 
-/* Compared as far as both the file and the sector go. */
+/* Whether a sector, as far as the file goes, has bytes that it had in some state. */
 static bool had_sector(const struct file_states *states, const char *content, size_t len, size_t at)
 {
     for (unsigned i = 0; i < states->n; i++)
@@ -497,7 +497,8 @@ static void check_file(const struct rng *rng, const struct file_states *states, 
         cr_assert(had_sector(states, content, len, at), RNG_SEED ": byte %zu of %zu never was so", rng->seed, at, len);
 }
 
-/* Others' syncs move the journal forward, under what was written and is not synced. */
+/* Syncs another file: that moves the disk's journal forward, while the file under test has bytes that are not
+ * synced. */
 static void disturb(struct rng *rng, struct sim_disk *disk, int root)
 {
     int fd = sim_ops.open(disk, root, "other", O_CREAT | O_RDWR, 0600);
@@ -765,7 +766,7 @@ Test(simdisk, can_be_meddled_with)
     cr_expect_str_eq(state.s, "a=`[3] c=.?");
 }
 
-/* More than a kernel would hold back reaches the disk by itself, and stays whole. */
+/* Where more is written than a kernel would hold back, it reaches the disk without a sync, and stays whole. */
 Test(simdisk, writes_back_in_time)
 {
     cleanup(stage_done) struct stage stage = stage_new();
@@ -877,7 +878,7 @@ static void twin_done(struct twin *twin)
     sim_free(twin->sim);
 }
 
-/* What the file system at hand cannot do is not tried. */
+/* Finds what the real file system cannot do, so that it is not tried. */
 static struct step_limits probe(struct twin *twin)
 {
     struct step_limits limits = { .skip = 0, .root = geteuid() == 0 };
@@ -886,7 +887,7 @@ static struct step_limits probe(struct twin *twin)
 
     cr_assert_geq(fd, 0);
     if (fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC)
-        limits.skip |= SIM_MASK(SIM_SEEK); /* it makes data of holes that were allocated */
+        limits.skip |= SIM_MASK(SIM_SEEK); /* tmpfs makes data of holes that were allocated */
     if (!limits.root)
         limits.skip |= SIM_MASK(SIM_CHOWN);
     limits.zero_range = fallocate(fd, FALLOC_FL_ZERO_RANGE, 0, 4096) == 0;

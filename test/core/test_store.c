@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Collectives on files of real directories, where subfiles are mapped, beside others who use the files. */
-#include "fs/core/file_store.h"
-#include "fs/core/migrate.h"
+#include "fs/core/change/migrate.h"
+#include "fs/core/file/file_store.h"
 #include "ioctl/collective.h"
 #include "ioctl/guard.h"
 #include "layout/section.h"
@@ -37,15 +37,15 @@ struct world {
 };
 
 struct each_job {
-    struct job job;
+    struct chore chore;
     void (*run)(void *arg, uint32_t i);
     void *arg;
     uint32_t i;
 };
 
-static void run_each(struct job *job)
+static void run_each(struct chore *chore)
 {
-    struct each_job *each = (struct each_job *) job;
+    struct each_job *each = (struct each_job *) chore;
 
     each->run(each->arg, each->i);
 }
@@ -53,13 +53,13 @@ static void run_each(struct job *job)
 static void each(void *ctx, uint32_t n, void (*run)(void *arg, uint32_t i), void *arg)
 {
     struct each_job each_job[COLLECTIVE_MAX_WORKERS];
-    struct job *job[COLLECTIVE_MAX_WORKERS] = { NULL };
+    struct chore *chore[COLLECTIVE_MAX_WORKERS] = { NULL };
 
     for (uint32_t i = 0; i < n; i++) {
-        each_job[i] = (struct each_job){ .job = { .run = run_each }, .run = run, .arg = arg, .i = i };
-        job[i] = &each_job[i].job;
+        each_job[i] = (struct each_job){ .chore = { .run = run_each }, .run = run, .arg = arg, .i = i };
+        chore[i] = &each_job[i].chore;
     }
-    workers_run(ctx, job, n);
+    workers_run(ctx, chore, n);
 }
 
 static void world_init(struct world *world, const char *layout)
@@ -109,7 +109,7 @@ static void expect_file(struct world *world, const uint8_t want[], uint64_t size
                      want[at]);
 }
 
-/* Groups, ordinary writes, truncations and remounts of the cache, one after the other. */
+/* Runs some groups, truncations and syncs, one after the other, and compares the file with a model. */
 static void random_steps(struct world *world, struct rng *rng)
 {
     static uint8_t model[ROOM];
@@ -123,16 +123,16 @@ static void random_steps(struct world *world, struct rng *rng)
 
         requests_random(&requests, ROOM / 2, rng);
         for (uint32_t i = 0; writes && i < requests.n; i++)
-            for (uint64_t k = 0; k < requests.nest[i]->size; k++) {
-                uint64_t at = nest_select(requests.nest[i], k);
+            for (uint64_t k = 0; k < asked_size(&requests.asked[i]); k++) {
+                uint64_t at = asked_select(&requests.asked[i], k);
 
                 model[at] = requests.asked[i].buf[k];
                 size = MAX(size, at + 1);
             }
         cr_assert_eq(run(world, &requests, writes, &hints), 0, RNG_SEED, rng->seed);
         for (uint32_t i = 0; !writes && i < requests.n; i++)
-            for (uint64_t k = 0; k < requests.nest[i]->size; k++)
-                cr_assert_eq(requests.asked[i].buf[k], model[nest_select(requests.nest[i], k)],
+            for (uint64_t k = 0; k < asked_size(&requests.asked[i]); k++)
+                cr_assert_eq(requests.asked[i].buf[k], model[asked_select(&requests.asked[i], k)],
                              RNG_SEED ": member %u, byte %" PRIu64, rng->seed, i, k);
         requests_done(&requests);
         if (rng_chance(rng, 20)) {
@@ -176,7 +176,7 @@ ParameterizedTest(size_t *number, store, groups_on_real_files)
 
 enum actor_kind { GROUP, WRITER, READER, NOBODY };
 
-/* Has some of the sets of a case for itself. */
+/* One of those who use the file at the same time. It has some of the sets of a case for itself. */
 struct actor {
     struct world *world;
     enum actor_kind kind;
@@ -187,7 +187,7 @@ struct actor {
     bool failed;
 };
 
-/* In round 0 as it was before; behind its end, nothing. */
+/* The value that an actor's byte has in a round; in round 0 the one from before, and 0 behind the end of then. */
 static uint8_t value(const struct actor *actor, uint64_t at, unsigned round)
 {
     struct rng rng = rng_from_seed(actor->rng.seed * 1000003 + at * (ROUNDS + 1) + round);
@@ -198,17 +198,17 @@ static uint8_t value(const struct actor *actor, uint64_t at, unsigned round)
 static void write_as_group(struct actor *actor, unsigned round)
 {
     for (uint32_t i = 0; i < actor->requests.n; i++)
-        for (uint64_t k = 0; k < actor->requests.nest[i]->size; k++)
-            actor->requests.asked[i].buf[k] = value(actor, nest_select(actor->requests.nest[i], k), round);
+        for (uint64_t k = 0; k < asked_size(&actor->requests.asked[i]); k++)
+            actor->requests.asked[i].buf[k] = value(actor, asked_select(&actor->requests.asked[i], k), round);
     actor->failed |= run(actor->world, &actor->requests, true, &actor->hints) != 0;
 }
 
-static void write_run_by_run(struct actor *actor, const struct nest *nest, unsigned round)
+static void write_run_by_run(struct actor *actor, const struct asked *asked, unsigned round)
 {
     static _Thread_local uint8_t bytes[ROOM];
 
-    for (uint64_t k = 0, len; k < nest->size; k += len) {
-        uint64_t at = nest_select_run(nest, k, &len);
+    for (uint64_t k = 0, len; k < asked_size(asked); k += len) {
+        uint64_t at = asked_select_run(asked, k, &len);
 
         for (uint64_t i = 0; i < len; i++)
             bytes[i] = value(actor, at + i, round);
@@ -216,13 +216,13 @@ static void write_run_by_run(struct actor *actor, const struct nest *nest, unsig
     }
 }
 
-/* Each byte is of a round, or of none yet. */
+/* Reads everything: each byte must have its value of some round, or of before. */
 static void read_all(struct actor *actor)
 {
     actor->failed |= run(actor->world, &actor->requests, false, &actor->hints) != 0;
     for (uint32_t i = 0; i < actor->requests.n; i++)
-        for (uint64_t k = 0; k < actor->requests.nest[i]->size; k++) {
-            uint64_t at = nest_select(actor->requests.nest[i], k);
+        for (uint64_t k = 0; k < asked_size(&actor->requests.asked[i]); k++) {
+            uint64_t at = asked_select(&actor->requests.asked[i], k);
             unsigned round = 0;
 
             while (round <= ROUNDS && actor->requests.asked[i].buf[k] != value(actor, at, round))
@@ -239,7 +239,7 @@ static void *act(void *arg)
         if (actor->kind == GROUP)
             write_as_group(actor, round);
         for (uint32_t i = 0; actor->kind == WRITER && i < actor->requests.n; i++)
-            write_run_by_run(actor, actor->requests.nest[i], round);
+            write_run_by_run(actor, &actor->requests.asked[i], round);
         if (actor->kind == READER)
             read_all(actor);
     }
@@ -257,7 +257,8 @@ static void fill_before(struct world *world, const struct actor *actor)
                  (ssize_t) actor->size_before);
 }
 
-/* Sets are dealt out: to two groups, one who writes run by run, one who reads all, and nobody. */
+/* Deals sets out to actors at random. Those that fall to READER, who reads all sets anyway, or to NOBODY are not
+ * written. */
 static void deal(struct actor actor[], uint32_t n_actors, const struct requests *all, struct rng *rng)
 {
     for (uint32_t i = 0; i < all->n; i++) {
@@ -281,8 +282,8 @@ static void expect_rounds(struct world *world, const struct actor actor[], uint3
     for (uint32_t a = 0; a < n_actors; a++) {
         cr_assert_not(actor[a].failed, RNG_SEED ": actor %u, kind %d", rng->seed, a, (int) actor[a].kind);
         for (uint32_t i = 0; actor[a].kind <= WRITER && i < actor[a].requests.n; i++)
-            for (uint64_t k = 0; k < actor[a].requests.nest[i]->size; k++) {
-                uint64_t at = nest_select(actor[a].requests.nest[i], k);
+            for (uint64_t k = 0; k < asked_size(&actor[a].requests.asked[i]); k++) {
+                uint64_t at = asked_select(&actor[a].requests.asked[i], k);
 
                 want[at] = value(&actor[a], at, ROUNDS);
                 size = MAX(size, at + 1);
@@ -307,7 +308,7 @@ static void act_beside(struct world *world, struct rng *rng)
     fill_before(world, &actor[0]);
     same = *rng;
     requests_apart(&all, ROOM / 2, rng);
-    requests_apart(&again, ROOM / 2, &same); /* the reader's memory */
+    requests_apart(&again, ROOM / 2, &same); /* the same sets once more, with memory for the reader */
     deal(actor, ARRAY_SIZE(kinds), &all, rng);
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
         if (kinds[i] == READER)
@@ -344,9 +345,9 @@ ParameterizedTest(size_t *number, store, groups_beside_each_other)
 
 struct writer {
     struct world *world;
-    uint64_t lane; /* writes each byte that is this modulo 3 */
+    uint64_t lane; /* it writes each byte whose number is this modulo 3 */
     uint8_t value;
-    uint64_t n_lost; /* bytes that were not what was written last */
+    uint64_t n_lost; /* bytes found that were not the last ones written */
     atomic_bool *stop;
 };
 
@@ -366,7 +367,8 @@ static void *write_lane(void *arg)
     return NULL;
 }
 
-/* A group writes every third byte, reading and writing back what lies between, while others write that. */
+/* Has a group write every third byte, for which it may read and write back what lies between, while others write
+ * that. */
 static void write_beside(const char *layout, enum sieve_mode sieve)
 {
     struct array array = { 2, ARRAY_ROW_MAJOR, 1, 0, { ROOM / 16 / 3, 3 } };
@@ -406,12 +408,12 @@ static void write_beside(const char *layout, enum sieve_mode sieve)
 
 Test(store, nobody_loses_a_byte_to_a_neighbour, .timeout = 120)
 {
-    write_beside("stripe(1)", SIEVE_ON); /* nothing is mapped: all of it is read and written back */
+    write_beside("stripe(1)", SIEVE_ON); /* nothing is mapped: the sieve reads and writes back */
     write_beside("stripe(64)", SIEVE_AUTO);
     write_beside("stripe(4K)", SIEVE_AUTO); /* mapped */
 }
 
-/* Somebody cuts a subfile below: an error, not the end of the daemon. */
+/* When somebody cuts a subfile on its disk, a group gets an error, and the daemon stays. */
 Test(store, a_subfile_that_is_cut_below)
 {
     struct array array = { 1, ARRAY_ROW_MAJOR, 1, 0, { ROOM } };
@@ -432,7 +434,7 @@ Test(store, a_subfile_that_is_cut_below)
     cr_assert_eq(memcmp(requests.asked[0].buf, bytes, ROOM), 0);
 
     object_path(world.local.fs->volume, world.local.file->record.id, world.local.file->record.gen, 0,
-                world.local.file->layout, path);
+                world.local.file->now->layout, path);
     for (int i = 0; i < N_DISKS; i++) {
         snprintf(full, sizeof full, "%s/d%d/.fallsfs/%s", world.local.top, i, path);
         (void) !truncate(full, 4096);
@@ -459,7 +461,7 @@ static void *cut(void *arg)
     return NULL;
 }
 
-/* Longer than a disk may take before it seems to hang. */
+/* A truncation waits for a group, even longer than a disk may take before it counts as stalled. */
 Test(store, a_cut_waits_for_a_group)
 {
     struct cutter cutter;
@@ -493,7 +495,7 @@ static void migrate(struct local *local, const char *text)
 
     cr_assert_eq(layouts_add(local->fs->layouts, text, &layout, &rotates, &error), 0, "%s", error.why);
     migration_init(&migration, local->fs, local->file);
-    cr_assert_eq(migration_begin(&migration, layout, rotates), 0);
+    cr_assert_eq(migration_begin(&migration, layout, rotates ? (uint16_t) (layout->n_list - 1) : 0), 0);
     while ((r = migration_step(&migration)) > 0)
         ;
     cr_assert_eq(r, 0, "%s", strerror(-r));
@@ -501,7 +503,8 @@ static void migrate(struct local *local, const char *text)
     layouts_put(local->fs->layouts, layout);
 }
 
-/* Who works for a disk goes by what the others, who work for theirs, go by: or bytes are nobody's. */
+/* Which disk an offset belongs to stays the same for a group, also when the file migrates meanwhile: else each of two
+ * workers could leave bytes to the other. */
 Test(store, disks_are_what_they_were)
 {
     struct world world;
@@ -524,10 +527,11 @@ Test(store, disks_are_what_they_were)
 
 /* -- far away -- */
 
-/* What there is of a sparse file takes no more memory for being far from its beginning. */
+/* Bytes far from the beginning of a sparse file are read, not mapped: a table of mappings up to there would take
+ * memory. */
 Test(store, the_end_of_a_sparse_file)
 {
-    const uint64_t far = (UINT64_C(1) << 43) + 12345; /* ext4 has no longer files than twice that */
+    const uint64_t far = (UINT64_C(1) << 43) + 12345; /* files of ext4 are at most twice as long */
     struct world world;
     char found[5] = "";
     void *addr;

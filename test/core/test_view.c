@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Views as arithmetic: what pieces an access is made of, and how long a view is. */
-#include "fs/core/view.h"
+#include "fs/core/view/view.h"
 #include "layout/map.h"
 #include "test/support/oracle.h"
 
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
+#include <malloc.h>
 #include <string.h>
 
 struct text_case {
@@ -31,7 +32,7 @@ ParameterizedTestParameters(view, texts)
         { "stripe(4,2) elem 1", -EINVAL, 13, 0, 0 },
         { "{(0,1,4,2)} element 0", -ERANGE, 0, 0, 0 },
         { "{(0,3,4,1);()} element 1", -EINVAL, 24, 0, 0 },
-        { "stripe(4) element 2", 0, 0, 12, 4 }, /* as many elements as disks */
+        { "stripe(4) element 2", 0, 0, 12, 4 }, /* it has as many elements as there are disks */
         { "", -EINVAL, 1, 0, 0 },
         { "element 0", -EINVAL, 1, 0, 0 },
         { "7", -EINVAL, 1, 0, 0 },
@@ -54,7 +55,7 @@ ParameterizedTest(struct text_case *row, view, texts)
     view_put(view);
 }
 
-/* What the view has of the file, byte by byte. */
+/* Lists the bytes of the file that the view has; how many. */
 static uint64_t bytes_of(const struct oracle *oracle, uint32_t element, uint64_t file_size, uint64_t byte[],
                          uint64_t room)
 {
@@ -144,7 +145,7 @@ Test(view, ends_where_files_end)
     view_put(view);
 }
 
-/* Holes are crossed where that is cheap, and not where one access would become a thousand times as long. */
+/* One access crosses holes where that is cheap, and not where it would become a thousand times as long. */
 Test(view, crosses_small_holes_only)
 {
     static const struct {
@@ -167,5 +168,35 @@ Test(view, crosses_small_holes_only)
         cr_expect_eq(piece.len, rows[i].piece_len, "%s: %" PRIu64, rows[i].text, piece.len);
         cr_expect_eq(piece.span, rows[i].piece_span, "%s: %" PRIu64, rows[i].text, piece.span);
         view_put(view);
+    }
+}
+
+/* What a user is charged for a view is about what malloc takes for it. It is measured with many views, so that what
+ * malloc has at hand makes no difference. */
+Test(view, its_bytes_are_those_that_malloc_gave)
+{
+    static const char *const texts[] = {
+        "stripe(1M,4) element 2",
+        "stripe(1M,1024) element 5",
+        "array(shape=512x512x512, elem=8, dist=(block,cyclic(3),*), grid=4x8x1) element 7",
+        "var(1,2,3,4,5,6,7,8,9) element 3",
+        "{(0,1,60,1);(2,3,60,1),(6,59,60,1);(4,5,60,1)} disp 12 element 1",
+    };
+    static struct view *view[100];
+
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        size_t before = mallinfo2().uordblks + mallinfo2().hblkhd, taken, bytes;
+        struct layout_error error;
+
+        for (size_t k = 0; k < ARRAY_SIZE(view); k++)
+            cr_assert_eq(view_parse(texts[i], strlen(texts[i]), 4, &view[k], &error), 0, "%s: %s", texts[i], error.why);
+        taken = mallinfo2().uordblks + mallinfo2().hblkhd - before;
+        bytes = ARRAY_SIZE(view) * view_bytes(view[0]);
+        if (taken == 0)
+            cr_skip_test("a sanitizer's malloc does not tell");
+        cr_expect(100 * bytes >= 75 * taken && 100 * bytes <= 115 * taken, "%s: %zu of %zu bytes", texts[i], bytes,
+                  taken);
+        for (size_t k = 0; k < ARRAY_SIZE(view); k++)
+            view_put(view[k]);
     }
 }

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Who waits for a disk, and for how long: many threads at once, none of which is told of a wait that never was. */
-#include "fs/core/watch.h"
+/* Watches: who waits for a disk, and for how long. Many threads wait at once, and none is told of a wait that never
+ * was. */
+#include "fs/core/disk/watch.h"
 
 #include <criterion/criterion.h>
 
 #define PATIENCE  8000
+#define MS        UINT64_C(1000000) /* ns */
 #define THREADS   4
 #define N_WATCHES 20000
 
 static struct watch *fresh[N_WATCHES];
 static pthread_barrier_t begin;
 
-/* Takes a seat of every watch, when the others do; how often there was none. */
+/* Takes and leaves a seat of each watch, while the other threads do; returns how often it was refused. */
 static void *sit_everywhere(void *arg)
 {
     uintptr_t n_refused = 0;
+    uint64_t began;
 
     (void) arg;
     (void) pthread_barrier_wait(&begin);
     for (size_t i = 0; i < N_WATCHES; i++) {
-        int seat = watch_enter(fresh[i]);
+        int seat = watch_enter(fresh[i], &began);
 
         n_refused += seat < 0;
         watch_leave(fresh[i], seat);
@@ -34,7 +37,7 @@ Test(watch, nobody_who_has_just_come_has_waited)
 
     (void) pthread_barrier_init(&begin, NULL, THREADS);
     for (size_t i = 0; i < N_WATCHES; i++)
-        cr_assert_eq(watch_new(PATIENCE, &fresh[i]), 0);
+        cr_assert_eq(watch_new(PATIENCE, NULL, &fresh[i]), 0);
     for (size_t i = 0; i < THREADS; i++)
         cr_assert_eq(pthread_create(&thread[i], NULL, sit_everywhere, NULL), 0);
     for (size_t i = 0; i < THREADS; i++) {
@@ -49,12 +52,12 @@ Test(watch, nobody_who_has_just_come_has_waited)
     (void) pthread_barrier_destroy(&begin);
 }
 
-/* A thread that has a seat notes the time a moment later: until then nobody may read one there. */
+/* A thread that takes a seat sets its clock a moment later: until then nobody may read a time there. */
 Test(watch, a_seat_is_taken_before_its_clock_is_set)
 {
     struct watch *watch;
 
-    cr_assert_eq(watch_new(PATIENCE, &watch), 0);
+    cr_assert_eq(watch_new(PATIENCE, NULL, &watch), 0);
     atomic_store(&watch->taken, UINT64_MAX);
     cr_expect_eq(watch_oldest(watch), 0);
     cr_expect_eq(watch_refuses(watch), 0);
@@ -64,23 +67,24 @@ Test(watch, a_seat_is_taken_before_its_clock_is_set)
 Test(watch, a_disk_that_does_not_answer)
 {
     struct watch *watch;
-    uint64_t now = watch_now();
+    uint64_t now = clock_ns(), began;
     int seat;
 
-    cr_assert_eq(watch_new(PATIENCE, &watch), 0);
-    seat = watch_enter(watch);
+    cr_assert_eq(watch_new(PATIENCE, NULL, &watch), 0);
+    seat = watch_enter(watch, &began);
     cr_assert_eq(seat, 0);
-    atomic_store(&watch->since[seat], now - WATCH_STALL - 100);
+    atomic_store(&watch->since[seat], now - (WATCH_STALL + 100) * MS);
     cr_expect_eq(watch_refuses(watch), -ETIMEDOUT, "stalled");
     for (int i = 1; i < 8; i++)
-        cr_expect_eq(watch_enter(watch), i, "a few may wait");
-    cr_expect_eq(watch_enter(watch), WATCH_STALLED, "not all");
-    atomic_store(&watch->since[seat], now - PATIENCE);
+        cr_expect_eq(watch_enter(watch, &began), i, "a few may wait");
+    cr_expect_eq(watch_enter(watch, &began), WATCH_STALLED, "not all");
+    atomic_store(&watch->since[seat], now - PATIENCE * MS);
     cr_expect_eq(watch_refuses(watch), -EIO, "dead");
-    cr_expect_eq(watch_enter(watch), WATCH_DEAD);
+    cr_expect_eq(watch_enter(watch, &began), WATCH_DEAD);
     watch_leave(watch, seat);
     cr_expect_eq(watch_refuses(watch), 0, "it has answered");
-    cr_expect_eq(watch_enter(watch), seat, "and may be asked again");
+    cr_expect_eq(watch_enter(watch, &began), seat, "and may be asked again");
+    cr_expect_eq(watch->n_refused, 2, "who was not let in is counted");
     watch_free(watch);
 }
 
@@ -93,13 +97,13 @@ Test(watch, what_may_pile_up_for_a_disk)
         { 8 << 20, 131072, 16000000 },      /* 64 MB/s */
         { 8 << 20, 10, UINT64_C(8) << 24 }, /* memory */
         { 1, 0, 8 << 20 },
-        { 0, 5, 8 << 20 }, /* not found out */
+        { 0, 5, 8 << 20 }, /* no speed was found out */
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct watch *watch;
 
-        cr_assert_eq(watch_new(PATIENCE, &watch), 0);
+        cr_assert_eq(watch_new(PATIENCE, NULL, &watch), 0);
         cr_expect_eq(watch_backlog(watch, 8 << 20), 8 << 20, "what is not known may be slow");
         cr_assert(watch_begin_measure(watch));
         cr_expect_not(watch_begin_measure(watch), "one at a time");

@@ -6,7 +6,8 @@
  *        └──────> model: names in a row of states; for each byte and size, what it may be ──┘
  *
  * The model is of the invariants: synced bytes are there exactly (I1); any other byte is one that was written there or
- * zero (I2); names are those of one moment, not before the last one synced (I4); a size is one the file had (I6). */
+ * zero (I2); names are those of one moment, not before the last one synced (I4); a size is one the file had (I6). When
+ * part of a file is taken away, what was durable once is an error (I3). */
 #ifndef FALLSFS_TEST_CORE_WORLD_H
 #define FALLSFS_TEST_CORE_WORLD_H
 
@@ -16,9 +17,9 @@
 
 #define WORLD_SPAN   1800 /* bytes of the longest file */
 #define WORLD_NAMES  6    /* a b c, and the same in the directory d */
-#define WORLD_FILES  64   /* made in one program */
-#define WORLD_STATES 64   /* of names since the last that is durable */
-#define WORLD_VALUES 32   /* that bytes have; 0 is a hole's */
+#define WORLD_FILES  64   /* files made in one program, at most */
+#define WORLD_STATES 64   /* states of names since the last durable one, at most */
+#define WORLD_VALUES 32   /* values that bytes have; 0 is a hole's */
 
 struct world_file {
     uint64_t ino;
@@ -26,12 +27,15 @@ struct world_file {
     uint8_t now[WORLD_SPAN];
     uint32_t may[WORLD_SPAN]; /* a bit for each value a byte may have after a crash */
     bool may_size[WORLD_SPAN + 1];
-    struct inode *inode; /* while the model has it open */
+    uint64_t kept_size;    /* durable once, and nobody has cut the file shorter since */
+    bool kept[WORLD_SPAN]; /* bytes that were durable once, and that nobody has cut off or punched out since */
+    bool unseen;           /* nobody has used it since a mount ended badly: no record tells what it has */
+    struct inode *inode;   /* while the model has it open */
     struct file *file;
     bool open;
 };
 
-/* A world to be made, in a test's list of them. */
+/* How a world is made: a row in a test's list of them. */
 struct world_shape {
     unsigned n_disks;
     const char *layout;
@@ -47,24 +51,25 @@ struct world {
     struct sim *sim;
     unsigned n_disks;
     const char *layout;
+    uint64_t reserve; /* the option of mounts */
     struct fs *fs;
     struct inode *dir;
     struct world_file *file;
     int n_files;
-    struct world_names state[WORLD_STATES]; /* those that may come back, the current one last */
+    struct world_names state[WORLD_STATES]; /* states that may come back; the current one is the last */
     int n_states;
-    unsigned next_value;
+    unsigned next_value, n_links;
     bool migrates;      /* files are given other layouts meanwhile */
     bool changes_disks; /* and disks join the volume, and leave it */
     bool in[8];         /* for each disk: it is in the volume */
-    int unsure;         /* one that may be or not; -1: none */
+    int unsure;         /* a disk that may be in it or not; -1: none */
     bool faulty;        /* errors are expected */
-    int only_error;     /* the one that is; 0: any */
+    int only_error;     /* the only error expected; 0: any */
     char why[512];      /* the first thing that was wrong; empty: nothing */
     char program[4096]; /* what was done, a line each */
 };
 
-#define WORLD_SPARE 2 /* disks that a machine has beside those that are formatted */
+#define WORLD_SPARE 2 /* disks of the machine that are not formatted with the others */
 
 /* Formats the disks of a fresh machine; home_lacks: what its home disk cannot do, of enum sim_lack. */
 int world_init(struct world *world, unsigned n_disks, const char *layout, unsigned home_lacks, uint64_t seed);
@@ -72,7 +77,7 @@ void world_done(struct world *world);
 
 int world_mount(struct world *world);
 
-/* Orderly: everything is durable then. */
+/* Ends a mount well: everything is durable then. */
 void world_unmount(struct world *world);
 
 /* Stops using a machine that is down; then sim_crash or sim_kill, and world_mount. */
@@ -91,16 +96,35 @@ static inline void world_set_kind(struct world *world, enum world_kind kind)
     world->changes_disks = kind == DISKS;
 }
 
-/* One random operation. */
+/* Runs random programs in n_mounts mounts, each of which ends well, or is killed, or loses power. Afterwards the
+ * machine is up, and the volume is not mounted. */
+void world_live(struct world *world, struct rng *rng, unsigned n_mounts);
+
+/* A part of a file that was taken away. */
+struct world_lost {
+    int name;            /* of the file: an index of world_name */
+    unsigned disk;       /* where the subfile was */
+    char subfile[64];    /* its name */
+    uint64_t len;        /* bytes left of it; 0: nothing, not even the name */
+    uint64_t n_promised; /* bytes of the file that were durable once and were in it, when they were last read */
+};
+
+/* Removes or cuts a subfile of some file, of a volume that is not mounted; false: there is none. */
+bool world_lose(struct world *world, struct rng *rng, struct world_lost *ret_lost);
+
+/* Checks that reading gives an error for each lost byte that was durable once, and that all other bytes can be read. */
+void world_check_lost(struct world *world, struct world_lost *lost);
+
+/* Does one random operation. */
 void world_step(struct world *world, struct rng *rng);
 
-/* Nothing has changed since: every byte is what the model has now. */
+/* Checks that every byte and size is what the model has now. */
 void world_check_same(struct world *world);
 
-/* All migrations that can be finished are. */
+/* Runs jobs until all migrations that can end have ended. */
 void world_finish_jobs(struct world *world);
 
-/* Names, sizes and bytes are such as the model allows; afterwards the model is what was found. */
+/* Checks that names, sizes and bytes are such as the model allows; afterwards the model is what was found. */
 void world_check(struct world *world);
 
 #endif

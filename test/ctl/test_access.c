@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What reading a set of bytes is said to take, against counting them one by one. */
-#include "fs/ctl/access.h"
-#include "fs/ctl/advice.h"
+#include "fs/ctl/think/access.h"
+#include "fs/ctl/think/advice.h"
 #include "layout/section.h"
 #include "test/support/oracle.h"
 #include "test/support/texts.h"

@@ -137,6 +137,9 @@ for layout in one 'stripe(64K,4)' 'stripe(1,100)' 'stripe(1,4096)' 'stripe(1T,3)
     rsvg-convert "$work/picture.svg" -o "$work/picture.png" || { echo "the SVG of $layout is not valid"; failed=1; }
     json '.output_version' 1 layout show "$layout"
 done
+# README's picture is what the command beside it makes
+"$fallsctl" layout show 'array(shape=8x8, dist=(block,block), grid=2x2)' --svg "$work/picture.svg" >/dev/null
+cmp "$work/picture.svg" "$(dirname "$0")/../../etc/layout.svg" || failed=1
 # what a user typed is shown as text, whatever bytes it has
 json '.layout' '"one # � �� x"' layout show $'one # \xff \xe2\x82 x'
 "$fallsctl" layout show $'one # \033[31m\xff' --svg "$work/picture.svg" >"$work/picture.txt"

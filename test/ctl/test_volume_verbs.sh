@@ -74,8 +74,18 @@ json '[.volumes[0].disks[].pool] | join(" ")' '" slow fast"' status p0 p1 p2
 expect 1 '' '*already has a .fallsfs*' format d0
 json '.error.why | length > 20' true format d0
 
+# disks that nobody named are looked for where they were last
+mkdir e0 e1
+"$fallsctl" format "$PWD/e0" "$PWD/e1" >/dev/null
+expect 0 'volume * not mounted  2 of 2 disks*d0 *online*d1 *online*one new file can take *' '' status e0
+expect 0 'volume * not mounted  2 of 2 disks*d0 *online*d1 *online*one new file can take *' '' status e1
+mv e1 away
+expect 3 '*d1 *missing*action: disk d1 is missing: mount it at *' '' status e0
+expect 0 'volume * not mounted  2 of 2 disks*d1 */away *online*' '' status away e0
+rm -r e0 away
+
 # looking at it unmounted
-expect 0 'volume * not mounted  3 of 3 disks*d0 *online*hdd  home*one new file can take *' '' status d0 d1 d2
+expect 0 'volume * not mounted  3 of 3 disks*d0 *online*hdd *home*one new file can take *' '' status d0 d1 d2
 expect 3 '*d1 *missing*action: disk d1 is missing: mount it at *' '' status d0 d2
 expect 3 '*action: the home disk d0 is missing*fsck.fallsfs --home-lost*' '' status d1 d2
 expect 3 '*action: */m is no disk of a volume now*' '' status d0 d1 m
@@ -88,6 +98,21 @@ json '.volumes[0] | (.one_file - .free | fabs) < .free / 100' true df -b d0 d1 d
 expect 1 '' "layout 'stripe(x)', column *" df --layout 'stripe(x)' d0 d1 d2
 expect 1 '' "layout 'one on d7', column *" df -L 'one on d7' d0 d1 d2
 expect 0 'DISK  PATH *all *one new file can take *[(]one on d1, limited by d1)' '' df -L 'one on d1' d0 d1 d2
+
+# columns that are asked for, with nothing around them
+expect 0 "$work/d0  d0"$'\n'"$work/d1  d1"$'\n'"$work/d2  d2"$'\n*  all' '' df -o path,disk --noheadings d0 d1 d2
+expect 0 $'d0 hdd home\nd1 hdd -\nd2 hdd -' '' status --raw --noheadings -o DISK,POOL,HOME d0 d1 d2
+expect 0 $'DISK HOME\nd0 home\nd1 -\nd2 -' '' status --raw -o DISK,HOME d0 d1 d2
+expect 0 'volume *DISK  PATH *POOL  HOME *USED*one new file *' '' status -o +USED d0 d1 d2
+expect 3 $'d0 online\nd1 missing\nd2 online' 'disk d1 is missing: *' status --raw --noheadings -o DISK,STATE d0 d2
+expect 2 '' 'fallsctl df: -o takes a list of columns, which are *,FREE,*: DISK,SICE (*' df -o DISK,SICE d0
+mkdir 日本 'a b' $'w\033[31m'
+"$fallsctl" format 日本 'a b' $'w\033[31m' >/dev/null
+expect 0 $'d0 */\\\\xe6\\\\x97\\\\xa5\\\\xe6\\\\x9c\\\\xac\nd1 */a\\\\x20b\nd2 */w[?][[]31m' '' \
+    status --raw --noheadings -o DISK,PATH 日本 'a b' $'w\033[31m'
+expect 0 "*PATH *"$'\n'"d0    $work/日本    *"$'\n'"d1    $work/a b     *"$'\n'"d2    $work/w[?][[]31m  *" '' \
+    status 日本 'a b' $'w\033[31m'
+rm -r 日本 'a b' $'w\033[31m'
 
 "$fallsfs" -f d0 d1 d2 m 2>/dev/null &
 pid=$!
@@ -148,6 +173,17 @@ kill -9 "$pid"
 wait "$pid" 2>/dev/null
 expect 3 "*mounted at $work/m*action: the daemon that served $work/m is gone: umount*" '' status m
 umount m 2>/dev/null || fusermount3 -u m
+"$fallsfs" d0 d1 d2 m || complain 'mount once more'
+json '[.mountpoint, .disks_are_free]' "[\"$work/m\",true]" umount m
+json '.error.why | .[:31]' '"m: no fallsfs is mounted there;"' umount m
+"$fallsfs" -f d0 d1 d2 m 2>/dev/null &
+pid=$!
+while ! mountpoint -q m && kill -0 "$pid" 2>/dev/null; do
+    sleep 0.05
+done
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+umount m 2>/dev/null || fusermount3 -u m
 expect 0 '*not mounted, did not end well last time*' '' status d0 d1 d2
 
 # extract, of a volume that did not end well
@@ -160,6 +196,7 @@ expect 1 '' 'dir is no file: *' extract d0 d1 d2 dir
 expect 1 '' '../x: *' extract d0 d1 d2 ../x
 expect 1 '' 'dir/link is no file: *' extract d0 d1 d2 dir/link
 expect 1 '' '*home disk d0*is missing*' extract d1 d2 a.dat
+expect 2 '' "fallsctl migrate: not a rate in bytes a second, as 100M is: 5X (*" migrate --limit 5X -L one x
 expect 1 '' 'cannot open the disk nowhere: *' extract nowhere a.dat
 expect 2 '' '*-r and --json need -o*' extract -r d0 d1 d2 dir
 expect 2 '' '*which disks*' extract a.dat

@@ -95,6 +95,8 @@ unmount
 # Who serves a mount asks it nothing: killed while it waits for itself, it could never end. In a namespace of its own,
 # where nobody else looks at the mount.
 cat >"$work/alone" <<'SCRIPT'
+# The copies of mounts that other tests have now would keep their daemons and devices in use.
+while read -r path; do umount -l "$path"; done < <(awk '$5 ~ /\/fallsfs\.[^/]*\// { print $5 }' /proc/self/mountinfo)
 "$1" -f -d "$2" "$3" "$4" >"$5" 2>&1 &
 until dev=$(awk -v path="$4" '$5 == path { print $3 }' /proc/self/mountinfo) && [ -n "$dev" ] &&
     [ "$(cat "/sys/class/bdi/$dev/read_ahead_kb")" = 4096 ]; do
@@ -114,6 +116,47 @@ unmount
 mounts "$d0:$d1" "$mnt" -o rw,x-systemd.automount,nofail,_netdev,user=root,comment=x,defaults,dev,suid
 has 'dev and suid are never given' 'rw,nosuid,nodev,relatime'
 unmount
+for words in suid dev,noexec noexec,suid,dev,rw; do
+    "$fallsfs" -o "$words" "$d0" "$d1" "$mnt" >"$work/said" 2>&1
+    ok "$words: said to be in vain" grep -qF -- '-o suid,dev: set-user-ID bits and device files never work' "$work/said"
+    unmount
+done
+"$fallsfs" "$d0:$d1" "$mnt" -o noexec,suid,dev,suid >"$work/said" 2>&1
+ok 'also behind mount.fuse3' grep -qF -- '-o suid,dev: ' "$work/said"
+unmount
+"$fallsfs" "$d0:$d1" "$mnt" -o noexec,dev,suid >"$work/said" 2>&1
+same 'what mount.fuse3 adds is passed over' "$(cat "$work/said")" ''
+unmount
+
+# words of fstab, and what reading moves
+for words in nodiratime diratime strictatime nostrictatime lazytime nolazytime iversion noiversion norelatime nosymfollow \
+    nosymfollow,symfollow; do
+    mounts "$d0:$d1" "$mnt" -o "$words"
+    ok "$words: serves" is_served "$mnt"
+    unmount
+done
+mounts "$d0:$d1" "$mnt" -o nosymfollow,nodiratime
+has 'nosymfollow' 'nosuid,nodev,relatime,nosymfollow'
+ok 'the configuration has both' grep -qF 'options = "nodiratime,nosymfollow"' "$mnt/.falls/config"
+ln -s file "$mnt/link"
+not 'a symlink that is not followed' cat "$mnt/link"
+rm "$mnt/link"
+unmount
+for words in relatime noatime nodiratime strictatime; do
+    mounts "$d0:$d1" "$mnt" -o "$words"
+    mkdir -p "$mnt/dir"
+    touch -ad 2001-01-01 "$mnt/file" "$mnt/dir"
+    cat "$mnt/file" >/dev/null
+    ls "$mnt/dir"
+    case $words in
+    noatime) want='2001 2001' ;;
+    nodiratime) want="$(date +%Y) 2001" ;;
+    *) want="$(date +%Y) $(date +%Y)" ;;
+    esac
+    same "$words: what reading moves" "$(stat -c %x "$mnt/file" "$mnt/dir" | cut -c1-4 | paste -sd ' ')" "$want"
+    unmount
+done
+
 mkdir "$work/bin"
 ln -s "$fallsfs" "$work/bin/fallsfs"
 if [ -x /sbin/mount.fuse3 ]; then
@@ -123,6 +166,7 @@ if [ -x /sbin/mount.fuse3 ]; then
 fi
 
 # -- mount(8)'s helper --
+# needs: the command line
 
 helper() {
     env PATH="$work/bin:$PATH" sh "$etc/mount.fallsfs" "$@"
@@ -170,6 +214,16 @@ mounts -c "$conf" -o rw,atime,read_ahead=256K,nodirect_io
 has 'the command line wins' " rw,nosuid,nodev,noexec,relatime"
 eventually 'the command line wins: reads ahead 256K' read_ahead 256
 unmount
+for words in atime noatime,atime noatime,atime,noexec exec,noatime,atime 'fsname=a\,noatime,noatime,atime'; do
+    mounts "$d0:$d1" "$mnt" -o "$words"
+    has "$words" ' rw,nosuid,nodev(,noexec)?,relatime'
+    same "$words, as it shows them" "$(sed -n 's/^options = "\(.*\)";/\1/p' "$mnt/.falls/config")" \
+        "$(sed -E 's/(^|,)noatime,atime//; s/^atime$//; s/^,//; s/\\,/\\\\,/' <<<"$words")"
+    unmount
+done
+mounts "$d0:$d1" "$mnt" -o atime,noatime
+has 'noatime, the last word' ' rw,nosuid,nodev,noatime'
+unmount
 mounts /not:/looked/at "$mnt" -o "rw,config=$conf"
 has 'the disks of the configuration win' " $d1:$d0 "
 unmount
@@ -179,6 +233,7 @@ has 'the source counts when the configuration names no disks' " ro,.* $d0:$d1 "
 unmount
 
 # -- what a killed daemon left --
+# needs: the command line
 
 for _ in 1 2; do
     "$fallsfs" -f "$d0" "$d1" "$mnt" 2>>"$log" &
@@ -201,6 +256,7 @@ same 'a single mount, at a relative path' "$(awk -v path="$mnt" '$5 == path' /pr
 unmount
 
 # -- disks that come late, or not at all --
+# needs: what a killed daemon left
 
 mv "$d1" "$work/away"
 says 1 "fallsfs: cannot open the disk $d1: No such file or directory" "$d0" "$d1" "$mnt" -o wait_disks=1
@@ -256,6 +312,7 @@ same 'all disks are back' "$(cat "$mnt/on-d1")" second
 unmount
 
 # -- names of all kinds --
+# needs: mount(8)'s helper
 
 # knows N WORD...: fallsctl sees N disks, all well, and where they are mounted
 # shellcheck disable=SC2317  # ok calls it

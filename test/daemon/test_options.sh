@@ -57,17 +57,20 @@ says 2 "fallsfs: -o layout_rule=x: it is PATTERN:LAYOUT, *" -o layout_rule=x "${
 says 2 "fallsfs: -o layout_rule=a/b:one: 'a/b' is no pattern for names*" -o layout_rule=a/b:one "${words[@]}"
 says 2 "fallsfs: -o layout_rule=*:strip: column 1: expected one, *" -o 'layout_rule=*:strip' "${words[@]}"
 says 2 "fallsfs: -o layout_allow=all: it is owner, gid or admin" -o layout_allow=all "${words[@]}"
+says 2 "fallsfs: -o reserve=5%: it is usual or a size, as in 100G; 0: no disk is left out" -o reserve=5% "${words[@]}"
+says 2 "fallsfs: -o metrics=/run/: not the path of a file, as in /run/fallsfs.prom" -o metrics=/run/ "${words[@]}"
 says 2 "fallsfs: -o layout_gid=-1: not a number from 0 to 4294967294" -o layout_gid=-1 "${words[@]}"
 says 2 "fallsfs: layout_allow=gid: which group? add layout_gid=N" -o layout_allow=gid "${words[@]}"
 says 2 'fallsfs: degraded is for reading: add ro, as in -o ro,degraded' -o degraded "${words[@]}"
 says 2 'fallsfs: -o remount: *umount, then mount' -o remount,ro "${words[@]}"
 says 2 'fallsfs: -o subtype=x: the type is always fuse.fallsfs*' -o subtype=x "${words[@]}"
 
+for word in xyzzy xyzzy=3 wait_disk=3 degraded=1; do
+    says 2 "fuse: unknown option(s): \`-o $word'*fallsfs: an option is wrong, *--help*" -o "$word,ro,degraded" "${words[@]}"
+done
+
 # -- errors: status 1 --
 
-for word in xyzzy xyzzy=3 wait_disk=3 degraded=1; do
-    says 1 "fuse: unknown option(s): \`-o $word'*fallsfs: an option is wrong, *--help*" -o "$word,ro,degraded" "${words[@]}"
-done
 says 1 "fallsfs: cannot mount at $work/nowhere: No such file or directory; make it first, with mkdir" "$d0" "$d1" "$work/nowhere"
 touch "$work/file"
 says 1 "fallsfs: cannot mount at $work/file: Not a directory" "$d0" "$d1" "$work/file"
@@ -101,10 +104,10 @@ fi
 
 refuses 1 'syntax error; see fallsfs.conf(5)' 'mount mount'
 refuses 2 'syntax error; *' $'# a comment\nwait_disks = ;'
-refuses 3 "unknown key 'wait_disk'; here are known: options, mount, disks, wait_disks, missing, read_only, layout, io" \
+refuses 3 "unknown key 'wait_disk'; here are known: options, mount, disks, wait_disks, missing, read_only, layout, io, limits, metrics, trace" \
     $'mount = "/x";\n\nwait_disk = 3;'
 refuses 2 "unknown key 'thread'; here are known: direct, threads, timeout, read_ahead, window" $'io = {\nthread = 3; };'
-refuses 1 "unknown key 'rule'; here are known: default, allow, gid, rules" 'layout = { rule = "x"; };'
+refuses 1 "unknown key 'rule'; here are known: default, allow, gid, rules, reserve" 'layout = { rule = "x"; };'
 refuses 1 "unknown key 'id'; here are known: path" 'disks = ( { path = "/x"; id = "d0"; } );'
 refuses 2 'duplicate setting name; *' $'wait_disks = 3;\nwait_disks = 4;'
 refuses 1 'duplicate setting name; *' 'io = { threads = 3; threads = 3; };'
@@ -129,6 +132,11 @@ refuses 1 'read_ahead = 4MB: not a size from 0 to 1024M, *' 'io = { read_ahead =
 refuses 1 'read_ahead = 2G: not a size from 0 to 1024M, *' 'io = { read_ahead = "2G"; };'
 refuses 1 'direct: expected true or false' 'io = { direct = 1; };'
 refuses 1 'direct: expected true or false' 'io = { direct = "auto"; };'
+refuses 1 'views = 1048577: not a number from 0 to 1048576' 'limits = { views = 1048577; };'
+refuses 1 'view_memory = 2G: not a size from 0 to 1024M, *' 'limits = { view_memory = "2G"; };'
+refuses 1 'hole_memory: expected text in quotes' 'limits = { hole_memory = 64; };'
+refuses 1 'ring = 1K: not a size from 64K to 1024M, *' 'trace = { ring = "1K"; };'
+refuses 1 "unknown key 'view'; here are known: descriptors, views, view_memory, hole_memory, groups, description_memory" 'limits = { view = 3; };'
 refuses 1 'syntax error; *' 'read_only = yes;'
 refuses 1 'io: expected a group, as in { ... }' 'io = 3;'
 refuses 1 'layout: expected a group, as in { ... }' 'layout = "stripe(1M)";'
@@ -175,15 +183,28 @@ takes $'/* "@include" # */ options = "noatime";\r\n// @include "x"\n# "\n'
 takes 'mount = "/@include"; disks = [ "/d0" ]'
 takes $'options = "noatime,"\n          "max_read=131072";'
 takes 'wait_disks = 00030; missing = "readonly"; read_only = true;'
+refuses 1 'reserve = few: it is usual or a size, *' 'layout = { reserve = "few"; };'
+takes 'layout = { reserve = "100G"; };'
+takes 'layout = { reserve = "usual"; };'
 takes 'wait_disks: 0x1e, io: { threads = +1024 timeout = 0 read_ahead = "0" direct = FALSE }; layout = {};'
 takes 'disks = ( "/a\\b", "/a\"b", "/a\nb", "/a\x62", { path = "/c"; } );'
+# What only the volume can tell to be wrong.
+on_d9="'one on d9', column 5: the volume has no such disks: it has d0 to d1"
+volume="disks = ( \"$d0\", \"$d1\" );"
+refuses 3 "default layout $on_d9" "$volume"$'\nlayout = {\n  default = "one on d9"; };'
+refuses 4 "layout of a rule $on_d9" "$volume"$'\nlayout = { rules = (\n{ match = "*";\n layout = "one on d9"; } ); };'
+says 1 "fallsfs: default layout ${on_d9}" -c "$conf" -o 'layout=one on d9' "$mnt"
+
 takes 'layout = { allow = "gid"; gid = 1000; rules = ( { match = "*.npy"; layout = "stripe(4M) disp 128"; } ); };'
+takes 'trace = { start = true; ring = "64K"; };'
+takes 'limits = { views = 1; view_memory = "1M"; hole_memory = "0"; groups = 1; description_memory = "1M"; };'
 takes 'layout = { rules = (); };'
+takes 'metrics = "/run/fallsfs-test.prom";'
 takes 'layout = { default = "array(shape=8x8, dist=(block,*), grid=4x1) # rows"; };'
 install -m 644 "$etc/fallsfs.conf" "$work/example.conf"
 says 1 "fallsfs: cannot mount at $work/nowhere: *" -c "$work/example.conf" "$work/nowhere"
 # every key is in the example and in the manual
-for key in options mount disks wait_disks missing read_only default allow gid rules direct threads timeout read_ahead; do
+for key in options mount disks wait_disks missing read_only metrics default allow gid rules reserve direct threads timeout read_ahead descriptors views view_memory hole_memory groups description_memory start ring; do
     ok "$key is in the example" grep -qE "^ *$key = " "$etc/fallsfs.conf"
     ok "$key is in the manual" grep -qE "^\\.(BR?|BI) ([a-z]+\\.)?$key=" "$etc/man/fallsfs.conf.5"
 done

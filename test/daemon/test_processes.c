@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Who has ended, also where the kernel does not tell; and who only seems to be somebody that has. */
-#include "fs/daemon/sections.h"
+#include "fs/daemon/group/sections.h"
 
 #include <criterion/criterion.h>
 #include <linux/filter.h>
@@ -35,7 +35,7 @@ static struct processes *start(void)
     static const struct processes_ops ops = { note_ended, tick };
     struct processes *processes;
 
-    cr_assert(processes_new(&ops, NULL, &processes) == 0 && processes_start(processes) == 0);
+    cr_assert(processes_new(&ops, NULL, 16, &processes) == 0 && processes_start(processes) == 0);
     return processes;
 }
 
@@ -150,7 +150,7 @@ static pid_t start_child_as(pid_t pid)
 Test(processes, numbers_that_are_used_again)
 {
     struct processes *processes = start();
-    struct sections *sections = sections_new();
+    struct sections *sections = sections_new(NULL);
     pid_t child = start_child();
     uint64_t number = sections_process(sections, processes, child), again;
 
@@ -167,4 +167,32 @@ Test(processes, numbers_that_are_used_again)
     cr_expect(ends_soon(again));
     sections_free(sections);
     processes_free(processes);
+}
+
+static void *tell_identity(void *arg)
+{
+    cr_assert_eq(process_identify((pid_t) syscall(SYS_gettid), arg), 0);
+    return NULL;
+}
+
+Test(processes, threads_of_a_process_are_it_and_its_child_is_not)
+{
+    struct process_identity self, thread, child;
+    pthread_t other;
+    pid_t pid;
+
+    cr_assert_eq(prctl(PR_SET_NAME, "a (b) c"), 0);
+    cr_assert_eq(process_identify(getpid(), &self), 0);
+    cr_expect_eq(self.pid, getpid());
+    cr_expect_gt(self.started, 0);
+    cr_expect_str_eq(self.name, "a (b) c");
+    cr_assert_eq(pthread_create(&other, NULL, tell_identity, &thread), 0);
+    pthread_join(other, NULL);
+    cr_expect(thread.pid == self.pid && thread.started == self.started);
+    pid = start_child();
+    cr_assert_eq(process_identify(pid, &child), 0);
+    cr_expect(child.pid == pid && child.started >= self.started);
+    kill_child(pid);
+    cr_expect_lt(process_identify(pid, &child), 0);
+    cr_expect_lt(process_identify(0, &child), 0);
 }

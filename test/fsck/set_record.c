@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* set_record STUB FIELD=VALUE...: a record as a crash could have left it, valid in itself. Fields: state, size, gen,
- * oldest_gen, epoch. With no field it prints the file's id. */
-#include "fs/core/record.h"
+/* set_record STUB FIELD=VALUE...: gives a stub a record as a crash could have left it, valid in itself. Fields: state,
+ * size, gen, oldest_gen, epoch. With no field it prints the file's id. */
+#include "fs/core/volume/record.h"
 
 #include <stdio.h>
 #include <string.h>

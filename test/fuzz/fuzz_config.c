@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as a configuration: it is refused with a line and a reason, or all it sets is within limits, and what is
  * printed of it sets the same. */
-#include "fs/daemon/config.h"
+#include "fs/daemon/config/config.h"
 #include "layout/layout.h"
 #include "test/fuzz/fuzz.h"
 #include "test/fuzz/libconfig_leaks.h"
@@ -15,6 +15,9 @@ static void check(const struct options *options)
 
     REQUIRE(options->wait_disks <= 86400 && options->timeout <= 86400 && options->threads <= 1024);
     REQUIRE(options->read_ahead <= 1 << 30 && options->window >= 64 << 10 && options->window <= 4 << 20);
+    REQUIRE(options->limit_descriptors <= 1 << 20 && options->limit_views <= 1 << 20 &&
+            options->limit_groups <= 1 << 20 && options->limit_view_memory <= 1 << 30 &&
+            options->limit_hole_memory <= 1 << 30);
     REQUIRE(options->config == NULL);
     REQUIRE(options->mountpoint == NULL || options->mountpoint[0] == '/');
     for (uint32_t i = 0; i < options->n_disks; i++)
@@ -67,6 +70,11 @@ static void check_printed(const struct options *options)
     REQUIRE(again.wait_disks == options->wait_disks && again.threads == options->threads);
     REQUIRE(again.timeout == options->timeout && again.read_ahead == options->read_ahead);
     REQUIRE(again.max_read == options->max_read && again.window == options->window);
+    REQUIRE(again.reserve == options->reserve);
+    REQUIRE(again.limit_views == options->limit_views && again.limit_view_memory == options->limit_view_memory);
+    REQUIRE(again.limit_descriptors == options->limit_descriptors);
+    REQUIRE(again.limit_hole_memory == options->limit_hole_memory);
+    REQUIRE(again.limit_groups == options->limit_groups && again.limit_descriptions == options->limit_descriptions);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -5,7 +5,9 @@
  *
  *     j handle group rank nranks timeout      joins                         J  the same, a raw payload
  *     s handle group seq flags, section       asks                          S
- *     f handle group seq flags, text to \n    asks, in FALLS                F
+ *     f handle group seq flags, text to \n    asks, in FALLS; * before the  F
+ *                                             text and extent, skip, bytes: a tile
+ *     m handle group seq flags, list          asks, for a list of pieces    M
  *     w t handle ticket                       waits, tests                  W T
  *     l i handle group                        leaves, reads statistics      L I
  *     p handle     polls                      c handle     closes           k handle     its process dies
@@ -13,6 +15,7 @@
  *
  * Raw is a payload of so many bytes (two bytes say how many) at the start of a structure of zeros. */
 #include "ioctl/group.h"
+#include "layout/layout.h"
 #include "layout/section.h"
 #include "test/fuzz/fuzz.h"
 
@@ -20,6 +23,7 @@
 
 #define MAX_WAITERS 512
 #define MAX_AT_WORK 512
+#define MAX_LISTS   4096 /* bytes */
 #define N_HANDLES   8
 #define N_GROUPS    4
 #define SECOND      UINT64_C(1000000000)
@@ -42,11 +46,50 @@ struct history {
     uint64_t ticket[256];
     uint8_t n_tickets;
     uint64_t n_asks, n_dropped;
+    uint64_t lists;       /* bytes of them */
+    bool has_no_deadline; /* some group */
     struct round *at_work[MAX_AT_WORK];
     size_t n_at_work;
     struct asking asking[MAX_WAITERS];
     size_t n_asking;
 };
+
+/* -- handles of a view -- */
+
+#define VIEW "array(shape=100x7, elem=3, dist=(cyclic(2),block), grid=3x2)"
+
+static uint64_t n_lenses;
+
+static void ref_lens(void *owner)
+{
+    (void) owner;
+    n_lenses++;
+}
+
+static void put_lens(void *owner)
+{
+    (void) owner;
+    REQUIRE(n_lenses > 0);
+    n_lenses--;
+}
+
+/* The odd ones. */
+static bool has_lens(uint64_t handle)
+{
+    return handle % 2 != 0;
+}
+
+static void init_caches(struct history *history)
+{
+    static struct layout *layout;
+    struct layout_error error;
+    struct lens lens = { .bytes = 1000, .ref = ref_lens, .put = put_lens };
+
+    REQUIRE(layout != NULL || layout_parse(VIEW, strlen(VIEW), 0, &layout, &error) == 0);
+    lens.nest = pattern_element(layout->pattern, 3);
+    for (size_t i = 0; i < N_HANDLES; i++)
+        wanted_cache_init(&history->cache[i], has_lens(i) ? &lens : NULL);
+}
 
 /* -- what groups are told -- */
 
@@ -62,7 +105,7 @@ static void history_start(void *ctx, struct round *round)
 
     for (uint32_t i = 0; i < round->n; i++) {
         REQUIRE(round->entry[i].ask != NULL && round->entry[i].ask->write == round->write);
-        bytes += round->entry[i].ask->wanted->nest->size;
+        bytes += wanted_size(round->entry[i].ask->wanted);
     }
     REQUIRE(bytes == round->bytes);
     REQUIRE(history->n_at_work < MAX_AT_WORK);
@@ -173,16 +216,20 @@ static void join(struct history *history, bool raw)
         join.rank = take(history);
         join.nranks = take(history);
         join.hints.timeout_ms = 1000 * (uint32_t) take(history);
+        if (join.hints.timeout_ms == 255000)
+            join.hints.timeout_ms = FALLSFS_TIMEOUT_NONE;
     }
     if (request_check_join(&join) < 0)
         return;
-    REQUIRE(join.rank < join.nranks && join.nranks <= FALLSFS_MAX_RANKS && join.hints.timeout_ms <= 3600000);
+    REQUIRE(join.rank < join.nranks && join.nranks <= FALLSFS_MAX_RANKS &&
+            (join.hints.timeout_ms <= 3600000 || join.hints.timeout_ms == FALLSFS_TIMEOUT_NONE));
     terms = (struct group_terms){ .nranks = join.nranks,
                                   .hints = { .domains = join.hints.domains,
                                              .sieve = join.hints.sieve,
                                              .window = join.hints.window,
                                              .workers = join.hints.workers },
                                   .timeout = join.hints.timeout_ms > 0 ? join.hints.timeout_ms : 30000 };
+    history->has_no_deadline |= join.hints.timeout_ms == FALLSFS_TIMEOUT_NONE;
     r = groups_join(history->groups, &caller, join.token, join.rank, &terms, &group);
     REQUIRE(r <= 0 && (r < 0) == (group == 0));
     if (r == 0)
@@ -256,7 +303,8 @@ static void ask_section(struct history *history, bool raw)
     }
     if (request_check(&section.request) < 0 || wanted_section(&history->cache[caller.handle], &section, &wanted) < 0)
         return;
-    check_section(&section, wanted);
+    if (!has_lens(caller.handle))
+        check_section(&section, wanted);
     ask(history, &caller, &section.request, wanted);
 }
 
@@ -272,13 +320,97 @@ static void ask_falls(struct history *history, bool raw)
     } else {
         take_request(history, &falls.request);
         falls.disp = take(history);
+        if (history->size > 0 && *history->data == '*') { /* a tile */
+            (void) take(history);
+            falls.extent = take(history);
+            falls.skip = take(history);
+            falls.bytes = take(history);
+        }
     }
     take_line(history, falls.text, sizeof falls.text);
     if (request_check(&falls.request) < 0 || wanted_falls(&history->cache[caller.handle], &falls, &wanted) < 0)
         return;
+    REQUIRE(falls.bytes == 0 || wanted->nest->size == falls.bytes);
     REQUIRE(wanted->nest->size == 0 || nest_select(wanted->nest, 0) >= falls.disp);
     REQUIRE(wanted->nest->size == 0 || (nest_prev(wanted->nest, UINT64_MAX, &last) && last < FALLS_LIMIT));
     ask(history, &caller, &falls.request, wanted);
+}
+
+/* -- lists -- */
+
+static int charge_list(void *ctx, uint32_t uid, uint64_t bytes)
+{
+    struct history *history = ctx;
+
+    REQUIRE(uid == 7);
+    if (bytes > MAX_LISTS - history->lists)
+        return -EUSERS;
+    history->lists += bytes;
+    return 0;
+}
+
+static void discharge_list(void *ctx, uint32_t uid, uint64_t bytes)
+{
+    struct history *history = ctx;
+
+    REQUIRE(uid == 7 && bytes <= history->lists);
+    history->lists -= bytes;
+}
+
+/* Ascending, without overlap, and all of it in the file. */
+static void check_list(const struct fallsfs_ioc_list *list, const struct wanted *wanted)
+{
+    const struct asked asked = wanted_asked(wanted);
+    uint64_t before = 0, last = 0, len;
+
+    REQUIRE(asked_size(&asked) == list->bytes);
+    for (uint64_t k = 0; k < MIN(list->bytes, 200); k += len) {
+        uint64_t at = asked_select_run(&asked, k, &len);
+
+        REQUIRE(len > 0 && len <= list->bytes - k && at >= list->disp && (k == 0 || at >= before));
+        REQUIRE(asked_rank(&asked, at) == k && asked_rank(&asked, at + len) == k + len);
+        before = at + len;
+    }
+    REQUIRE(list->bytes == 0 || (asked_prev(&asked, UINT64_MAX, &last) && last < FALLS_LIMIT));
+}
+
+/* A number that is small, or the raw bytes of one. */
+static uint64_t take_number(struct history *history, bool raw)
+{
+    uint64_t number = 0;
+
+    if (!raw)
+        return take(history);
+    for (int i = 0; i < 8; i++)
+        number = number << 8 | take(history);
+    return number;
+}
+
+static void ask_list(struct history *history, bool raw)
+{
+    const struct payer payer = { charge_list, discharge_list, history, 7 };
+    struct caller caller = take_caller(history);
+    struct fallsfs_ioc_list list = { .n = 0 };
+    struct fallsfs_ioc_piece piece[64];
+    struct list_source from = { .at = (const uint8_t *) piece };
+    struct wanted *wanted = NULL;
+
+    take_request(history, &list.request);
+    list.disp = take_number(history, raw);
+    list.extent = take_number(history, raw);
+    list.skip = take_number(history, raw);
+    list.bytes = take_number(history, raw);
+    list.list_id = take(history) % 3;
+    list.n = from.n = take(history) % (ARRAY_SIZE(piece) + 1);
+    for (uint64_t i = 0; i < list.n; i++) {
+        piece[i].off = take_number(history, raw);
+        piece[i].len = take_number(history, raw);
+    }
+    if (request_check(&list.request) < 0 || request_check_list(&list) < 0 ||
+        wanted_list(&history->cache[caller.handle], &list, &from, &payer, &wanted) < 0)
+        return;
+    check_list(&list, wanted);
+    ask(history, &caller, &list.request, wanted);
 }
 
 static void fetch(struct history *history, bool raw, bool patient)
@@ -381,6 +513,9 @@ static void happen(struct history *history)
     case 'f':
         ask_falls(history, raw);
         break;
+    case 'm':
+        ask_list(history, raw);
+        break;
     case 'w':
     case 't':
         fetch(history, raw, what == 'w' || what == 'W');
@@ -431,7 +566,7 @@ static void end_all(struct history *history)
     pass(history, LONG);
     finish_all(history);
     for (size_t i = 0; i < history->n_asking; i++)
-        REQUIRE(history->asking[i].n_answers == 1 || history->asking[i].polls);
+        REQUIRE(history->asking[i].n_answers == 1 || history->asking[i].polls || history->has_no_deadline);
     for (uint64_t handle = 0; handle < N_HANDLES; handle++)
         groups_handle_gone(history->groups, handle);
     finish_all(history);
@@ -454,8 +589,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     history->data = data;
     history->size = size;
     history->now = 1000 * SECOND;
-    for (size_t i = 0; i < N_HANDLES; i++)
-        wanted_cache_init(&history->cache[i]);
+    init_caches(history);
     REQUIRE(groups_new(&ops, history, &limits, &history->groups) == 0);
     while (history->size > 0 && history->n_asking < MAX_WAITERS)
         happen(history);
@@ -463,6 +597,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     groups_free(history->groups);
     for (size_t i = 0; i < N_HANDLES; i++)
         wanted_cache_done(&history->cache[i]);
+    REQUIRE(history->lists == 0 && n_lenses == 0);
     free(history);
     return 0;
 }

@@ -82,10 +82,11 @@ static void store_prefetch(void *ctx, uint64_t len, uint64_t file_off)
 
     pthread_mutex_lock(&memstore->lock);
     memstore->wrong |= len == 0 || file_off + len > memstore->room;
+    memstore->sent_for += memstore->n_calls == 0 ? len : 0;
     pthread_mutex_unlock(&memstore->lock);
 }
 
-/* Ranges of one collective never meet. */
+/* Locks a range. Those that one collective holds never meet: where they do, something is wrong. */
 static int store_lock(void *ctx, uint64_t file_off, uint64_t len)
 {
     struct memstore *memstore = ctx;

@@ -21,7 +21,8 @@ struct memstore {
     unsigned n_maps;  /* not given back */
     uint64_t fail_at; /* the call that fails, from 1; 0: none */
     uint64_t n_calls;
-    bool wrong; /* something was done that must not be */
+    uint64_t sent_for; /* bytes that prefetch was told of before the first read, write or lock */
+    bool wrong;        /* something was done that must not be */
 };
 
 void memstore_init(struct memstore *memstore, uint64_t room, uint32_t n_disks, uint64_t stripe);

@@ -131,8 +131,8 @@ ParameterizedTest(uint64_t *shard, collective, reads)
         world_init(&world, &rng);
         cr_assert_eq(run(&world, false, &rng, &stats), 0);
         for (uint32_t i = 0; i < world.requests.n; i++)
-            for (uint64_t k = 0; k < world.requests.nest[i]->size; k++) {
-                uint64_t at = nest_select(world.requests.nest[i], k);
+            for (uint64_t k = 0; k < asked_size(&world.requests.asked[i]); k++) {
+                uint64_t at = asked_select(&world.requests.asked[i], k);
                 uint8_t want = at < world.size_before ? world.before[at] : 0;
 
                 cr_assert_eq(world.requests.asked[i].buf[k], want,
@@ -163,8 +163,8 @@ ParameterizedTest(uint64_t *shard, collective, writes)
         world_init(&world, &rng);
         size = world.size_before;
         for (uint32_t i = 0; i < world.requests.n; i++)
-            for (uint64_t k = 0; k < world.requests.nest[i]->size; k++) {
-                uint64_t at = nest_select(world.requests.nest[i], k);
+            for (uint64_t k = 0; k < asked_size(&world.requests.asked[i]); k++) {
+                uint64_t at = asked_select(&world.requests.asked[i], k);
 
                 world.before[at] = world.requests.asked[i].buf[k];
                 size = MAX(size, at + 1);
@@ -180,7 +180,7 @@ ParameterizedTest(uint64_t *shard, collective, writes)
     }
 }
 
-/* The first error comes back, no lock and no mapping stays. */
+/* The first error comes back, and no lock and no mapping stays. */
 Test(collective, errors)
 {
     for (struct rng rng = rng_from_env(2000); rng_next(&rng);) {
@@ -215,7 +215,7 @@ static int read_and_end(void *ctx, void *buf, size_t len, uint64_t file_off)
     return ending->read(ctx, buf, len, file_off);
 }
 
-/* Nothing is begun any more; what is begun is done. */
+/* A collective that may end begins no more windows; the one that is begun is done. */
 Test(collective, may_end)
 {
     struct array array = { 1, ARRAY_ROW_MAJOR, 1, 0, { ROOM } };
@@ -247,7 +247,7 @@ Test(collective, may_end)
     memstore_done(&ending.memstore);
 }
 
-/* Domains are the bounding section, each byte in one of them. */
+/* Each byte of the bounding section is in one domain. */
 Test(collective, domains_are_a_partition)
 {
     for (struct rng rng = rng_from_env(3000); rng_next(&rng);) {
@@ -281,7 +281,7 @@ Test(collective, domains_are_a_partition)
     }
 }
 
-/* One for each disk would be work for each byte. */
+/* With small stripes a domain for each disk would cost work for each byte. */
 Test(collective, disks_that_alternate)
 {
     struct array array = { 1, ARRAY_ROW_MAJOR, 1, 0, { ROOM } };
@@ -312,6 +312,47 @@ Test(collective, disks_that_alternate)
     }
 }
 
+/* Disks that seek do so together: what later windows need is sent for before the first one is waited for. What is in
+ * memory is not. */
+ParameterizedTestParameters(collective, disks_seek_together)
+{
+    static bool writes[] = { false, true };
+
+    return cr_make_param_array(bool, writes, ARRAY_SIZE(writes));
+}
+
+ParameterizedTest(bool *writes, collective, disks_seek_together)
+{
+    struct array array = { 2, ARRAY_ROW_MAJOR, 1, 0, { ROOM / 256, 256 } };
+    struct range half[] = { { 0, ROOM / 256 - 1, 1 }, { 0, 127, 1 } };
+    struct collective_hints hints = { .window = 4096 };
+    struct executor executor = { .each = one_after_the_other, .n_threads = 1 };
+    static const uint64_t mapped[] = { 0, ROOM };
+
+    for (size_t i = 0; i < ARRAY_SIZE(mapped); i++) {
+        struct collective_stats stats;
+        struct collective_plan *plan;
+        struct memstore memstore;
+        struct asked asked;
+        struct nest *nest;
+
+        memstore_init(&memstore, ROOM, 4, 4096);
+        memstore.size = ROOM;
+        memstore.mapped = mapped[i];
+        cr_assert_eq(section_new(&array, half, &nest), 0);
+        asked = (struct asked){ .nest = nest, .buf = calloc(1, ROOM / 2) };
+        cr_assert_eq(collective_plan_new(&asked, 1, *writes, 0, &hints, &memstore.store, 1, &plan), 0);
+        cr_assert_eq(collective_run(plan, &asked, &memstore.store, &executor, &stats), 0);
+        cr_expect_eq(stats.sieve.windows, 16);
+        cr_expect(mapped[i] > 0 ? memstore.sent_for == 0 : memstore.sent_for >= 14 * UINT64_C(3968),
+                  "%" PRIu64 " bytes are sent for", memstore.sent_for);
+        collective_plan_free(plan);
+        free(asked.buf);
+        nest_free(nest);
+        memstore_done(&memstore);
+    }
+}
+
 /* What is asked for of a 1 TiB array costs no more memory than a window, and no list of its pieces. */
 Test(collective, a_huge_array)
 {
@@ -332,7 +373,7 @@ Test(collective, a_huge_array)
     memstore_done(&memstore);
 }
 
-/* Bytes of this process that are in memory. */
+/* How many bytes of this process are in memory. */
 static uint64_t resident(void)
 {
     FILE *file = fopen("/proc/self/statm", "r");

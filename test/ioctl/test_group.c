@@ -1,195 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups on a clock of the test's own: what each wrong call is told, and random lives of groups beside a model that is
- * too simple to be wrong. */
-#include "ioctl/group.h"
-#include "test/support/rng.h"
+/* Groups on a clock of the test's own: what each wrong call is told. */
+#include "test/ioctl/group_world.h"
 
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <stdio.h>
 #include <string.h>
-
-#define SECOND     UINT64_C(1000000000)
-#define TIMEOUT    30000 /* ms */
-#define MAX_PROBES 4096
-
-struct probe {
-    struct waiter waiter;
-    int n_answers;
-};
-
-struct world {
-    struct groups *groups;
-    uint64_t now;
-    struct round *at_work[64];
-    size_t n_at_work;
-    uint64_t n_asks, n_dropped;
-    char failed[256];
-    struct wanted_cache cache;
-    struct probe probe[MAX_PROBES];
-    size_t n_probes;
-};
-
-static uint64_t world_now(void *ctx)
-{
-    return ((struct world *) ctx)->now;
-}
-
-static void world_start(void *ctx, struct round *round)
-{
-    struct world *world = ctx;
-
-    cr_assert_lt(world->n_at_work, ARRAY_SIZE(world->at_work));
-    for (uint32_t i = 0; i < round->n; i++)
-        cr_assert_not_null(round->entry[i].ask, "work without rank %u's request", i);
-    world->at_work[world->n_at_work++] = round;
-}
-
-static void world_drop(void *ctx, struct ask *ask)
-{
-    ((struct world *) ctx)->n_dropped++;
-    wanted_put(ask->wanted);
-    free(ask);
-}
-
-static void world_failed(void *ctx, const char *why)
-{
-    struct world *world = ctx;
-
-    strncpy(world->failed, why, sizeof world->failed - 1);
-}
-
-static struct world *world_new(const struct groups_limits *limits)
-{
-    static const struct groups_ops ops = { world_now, world_start, world_drop, world_failed };
-    struct world *world = calloc(1, sizeof *world);
-
-    cr_assert_not_null(world);
-    world->now = 1000 * SECOND;
-    wanted_cache_init(&world->cache);
-    cr_assert_eq(groups_new(&ops, world, limits != NULL ? limits : &groups_usual_limits, &world->groups), 0);
-    return world;
-}
-
-static void world_finish(struct world *world, size_t i, int result)
-{
-    struct round *round = world->at_work[i];
-
-    world->at_work[i] = world->at_work[--world->n_at_work];
-    groups_done(world->groups, round, result);
-}
-
-/* All work ends, all files are closed: nothing may be left, nobody may still wait. */
-static void world_free(struct world *world, uint64_t n_handles)
-{
-    struct groups_count count;
-
-    while (world->n_at_work > 0)
-        world_finish(world, 0, 0);
-    for (uint64_t handle = 1; handle <= n_handles; handle++)
-        groups_handle_gone(world->groups, handle);
-    while (world->n_at_work > 0)
-        world_finish(world, 0, 0);
-    for (size_t i = 0; i < world->n_probes; i++)
-        cr_assert_eq(world->probe[i].n_answers, 1, "waiter %zu was answered %d times", i, world->probe[i].n_answers);
-    cr_assert_eq(world->n_dropped, world->n_asks);
-    count = groups_count(world->groups);
-    cr_assert_eq(count.groups + count.ranks + count.asks + count.waiters + count.openers + count.users, 0,
-                 "left: %" PRIu64 " groups, %" PRIu64 " ranks, %" PRIu64 " asks, %" PRIu64 " waiters, %" PRIu64
-                 " openers, %" PRIu64 " users",
-                 count.groups, count.ranks, count.asks, count.waiters, count.openers, count.users);
-    groups_free(world->groups);
-    wanted_cache_done(&world->cache);
-    free(world);
-}
-
-static void note_answer(struct waiter *waiter)
-{
-    ((struct probe *) waiter)->n_answers++;
-}
-
-static struct probe *probe_new(struct world *world)
-{
-    struct probe *probe = &world->probe[world->n_probes++];
-
-    cr_assert_leq(world->n_probes, (size_t) MAX_PROBES);
-    probe->waiter.answer = note_answer;
-    (void) groups_expect(world->groups, &probe->waiter);
-    return probe;
-}
-
-/* n bytes from the start of the file; none: an empty section. */
-static struct ask *ask_new(struct world *world, bool write, uint64_t n)
-{
-    struct ask *ask = calloc(1, sizeof *ask);
-    struct fallsfs_ioc_falls falls = { .disp = 0 };
-
-    cr_assert_not_null(ask);
-    if (n > 0)
-        snprintf(falls.text, sizeof falls.text, "{(0,%" PRIu64 ",%" PRIu64 ",1)}", n - 1, n);
-    else
-        snprintf(falls.text, sizeof falls.text, "{}");
-    ask->write = write;
-    cr_assert_eq(wanted_falls(&world->cache, &falls, &ask->wanted), 0, "%s", falls.text);
-    world->n_asks++;
-    return ask;
-}
-
-/* Process, open file and rank have the same number, from 1. */
-static struct caller caller_of(uint64_t n)
-{
-    return (struct caller){ .file = 7, .handle = n, .process = 100 + n, .uid = 1000 };
-}
-
-static struct group_terms terms_of(uint32_t nranks)
-{
-    return (struct group_terms){ .nranks = nranks, .timeout = TIMEOUT };
-}
-
-static const uint8_t token[GROUP_TOKEN] = "sixteen bytes ..";
-
-static int join(struct world *world, uint64_t n, uint32_t nranks, uint64_t *ret_group)
-{
-    struct caller caller = caller_of(n);
-    struct group_terms terms = terms_of(nranks);
-
-    return groups_join(world->groups, &caller, token, (uint32_t) n - 1, &terms, ret_group);
-}
-
-static struct probe *ask(struct world *world, uint64_t n, uint64_t group, uint64_t seq, bool ticket, bool write,
-                         uint64_t bytes)
-{
-    struct caller caller = caller_of(n);
-    struct probe *probe = probe_new(world);
-
-    groups_ask(world->groups, &caller, group, seq, ticket, ask_new(world, write, bytes), &probe->waiter);
-    return probe;
-}
-
-static struct probe *wait_for(struct world *world, uint64_t n, uint64_t ticket, bool patient)
-{
-    struct caller caller = caller_of(n);
-    struct probe *probe = probe_new(world);
-
-    groups_wait(world->groups, &caller, ticket, patient, &probe->waiter);
-    return probe;
-}
-
-#define PENDING 1
-
-static int state_of(const struct probe *probe)
-{
-    return probe->n_answers == 0 ? PENDING : probe->waiter.result;
-}
-
-static uint64_t group_of(struct world *world, uint32_t nranks)
-{
-    uint64_t group = 0;
-
-    for (uint32_t n = 1; n <= nranks; n++)
-        cr_assert_eq(join(world, n, nranks, &group), 0);
-    return group;
-}
 
 /* -- joining: each wrong field -- */
 
@@ -229,14 +45,17 @@ ParameterizedTestParameters(group, join)
 
 ParameterizedTest(struct join_case *row, group, join)
 {
-    static const uint8_t other[GROUP_TOKEN] = "sixteen bytes .!";
-    struct world *world = world_new(NULL);
+    static const uint8_t other[GROUP_TOKEN] = "fifteen bytes !";
+    struct groups_limits limits = groups_usual_limits;
+    struct world *world;
     struct caller caller = { row->file, row->handle, row->process, row->uid };
     struct group_terms terms = { row->nranks,
                                  { .domains = row->domains, .window = row->window, .workers = row->workers },
                                  row->timeout };
     uint64_t first, group = 0;
 
+    limits.ranks = 4096;
+    world = world_new(&limits);
     cr_assert_eq(join(world, 1, 3, &first), 0);
     cr_expect_eq(groups_join(world->groups, &caller, row->other_token ? other : token, row->rank, &terms, &group),
                  row->want, "%s", row->why);
@@ -285,14 +104,17 @@ ParameterizedTest(int *want, group, joined_before)
     world_free(world, 3);
 }
 
-/* 64 groups are a user's, root has four times as many; another user is not concerned. */
+/* As many groups as the limits say are a user's, root has four times as many; another user is not concerned. */
 Test(group, so_many_groups)
 {
-    struct world *world = world_new(NULL);
+    struct groups_limits limits = groups_usual_limits;
+    struct world *world;
     struct group_terms terms = terms_of(1);
     uint8_t name[GROUP_TOKEN] = { 0 };
     uint64_t group;
 
+    limits.groups = 64;
+    world = world_new(&limits);
     for (uint32_t uid = 0; uid <= 2; uid++) {
         uint32_t limit = uid == 0 ? 256 : 64;
 
@@ -426,55 +248,6 @@ Test(group, interrupted_before_it_begins)
 
 /* -- asking for all -- */
 
-static struct board *board_new(uint32_t nranks)
-{
-    struct board *board = calloc(1, sizeof *board);
-
-    cr_assert_not_null(board);
-    atomic_init(&board->refs, 1);
-    board->nranks = nranks;
-    board->free = (void (*)(struct board *)) free;
-    return board;
-}
-
-static int show_board(struct world *world, uint64_t n, uint64_t group, struct board *offered)
-{
-    struct caller caller = caller_of(n);
-    struct board *board = NULL;
-    int r = groups_board(world->groups, &caller, group, offered, &board);
-
-    board_put(board);
-    return r;
-}
-
-static int gather(struct world *world, uint64_t n, uint64_t group, uint64_t seq, struct gathering *ret_gathering)
-{
-    struct caller caller = caller_of(n);
-
-    return groups_gather(world->groups, &caller, group, seq, ret_gathering);
-}
-
-static bool writes(uint64_t seq)
-{
-    return seq % 3 == 0;
-}
-
-/* Each rank what it would ask for itself; odd_one: writes when the others read. */
-static struct probe *ask_all(struct world *world, uint64_t n, uint64_t group, uint64_t seq,
-                             const struct gathering *gathering, uint32_t odd_one)
-{
-    struct caller caller = caller_of(n);
-    struct probe *probe = probe_new(world);
-    struct ask *asks[4096];
-
-    for (uint32_t i = 0; i < gathering->n; i++)
-        asks[i] = ask_new(world, writes(seq) != (i == odd_one), i % 3);
-    groups_ask_all(world->groups, &caller, group, seq, gathering, asks, SECOND, &probe->waiter);
-    return probe;
-}
-
-#define NOBODY UINT32_MAX
-
 enum obstacle {
     NOTHING,
     NO_BOARD,
@@ -520,7 +293,8 @@ ParameterizedTestParameters(group, ask_all)
     return cr_make_param_array(struct all_case, rows, ARRAY_SIZE(rows));
 }
 
-/* What cannot be asked for all has happened to nobody, and each can ask for itself, as far as that is possible. */
+/* Where one rank cannot ask for all, nothing has happened to any rank, and each can ask for itself, as far as that is
+ * possible. */
 ParameterizedTest(struct all_case *row, group, ask_all)
 {
     struct groups_limits limits = groups_usual_limits;
@@ -722,7 +496,7 @@ Test(group, shown_in_all_its_states)
     world_free(world, 11);
 }
 
-/* Each once, oldest first; others' are root's to see; requests without a group are none. */
+/* Groups are shown once each, the oldest first, to their user and to root; requests without a group are not shown. */
 Test(group, shown_to_whom_they_belong)
 {
     struct world *world = world_new(NULL);
@@ -966,6 +740,114 @@ Test(group, work_that_nobody_wants)
     cr_expect_not(is_unwanted(go_by_leaving, true), "they trust that it is done");
 }
 
+/* -- no deadline -- */
+
+static uint64_t patient_group_of(struct world *world, uint32_t nranks)
+{
+    const struct group_terms terms = { .nranks = nranks, .timeout = FALLSFS_TIMEOUT_NONE };
+    uint64_t group = 0;
+
+    for (uint32_t rank = 0; rank < nranks; rank++) {
+        struct caller caller = caller_of(rank + 1);
+
+        cr_assert_eq(groups_join(world->groups, &caller, token, rank, &terms, &group), 0);
+    }
+    return group;
+}
+
+/* A rank may be a year behind; that it dies is noticed as ever. */
+Test(group, without_a_deadline_ranks_are_waited_for)
+{
+    struct world *world = world_new(NULL);
+    uint64_t group = patient_group_of(world, 2);
+    struct probe *probe[2], *third;
+
+    probe[0] = ask(world, 1, group, 1, false, false, 4);
+    world->now += 365 * 86400 * SECOND;
+    cr_expect_eq(groups_tick(world->groups), UINT64_MAX, "nothing is to be looked after");
+    cr_expect_eq(state_of(probe[0]), PENDING);
+    probe[1] = ask(world, 2, group, 1, false, false, 4);
+    cr_assert_eq(world->n_at_work, 1);
+    world->at_work[0]->file_size = 77;
+    world_finish(world, 0, 0);
+    cr_expect(state_of(probe[0]) == 0 && state_of(probe[1]) == 0);
+    cr_expect(probe[0]->waiter.file_size == 77 && probe[1]->waiter.file_size == 77, "all are told the size");
+    third = ask(world, 1, group, 2, false, false, 4);
+    groups_process_gone(world->groups, caller_of(2).process);
+    cr_expect_eq(state_of(third), -ECANCELED);
+    world_free(world, 2);
+}
+
+/* Work may take as long as it likes when it comes forward; one that does not has until the disks' deadline. */
+Test(group, without_a_deadline_work_must_come_forward)
+{
+    const struct groups_limits limits = {
+        .groups = 64, .ranks = 4096, .asks = 64, .wanted = 1 << 20, .patience = 5 * SECOND
+    };
+    struct world *world = world_new(&limits);
+    uint64_t group = patient_group_of(world, 1);
+    struct probe *at_work = ask(world, 1, group, 1, true, false, 4), *behind;
+    struct fallsfs_ioc_groups shown;
+
+    behind = ask(world, 1, group, 2, false, false, 4);
+    cr_assert_eq(world->n_at_work, 1);
+    shown = shown_after(world, 1000, 0);
+    cr_expect_eq(shown.ns_left, FALLSFS_NO_DEADLINE);
+    for (int i = 0; i < 10; i++) { /* it waits for its turn */
+        world->now += 5 * SECOND;
+        cr_expect_eq(groups_tick(world->groups), world->now + 5 * SECOND);
+        cr_expect_eq(state_of(behind), PENDING);
+    }
+    cr_assert(round_begin(world->at_work[0]));
+    for (int i = 0; i < 10; i++) { /* it does a window in all that time */
+        atomic_fetch_add(&world->at_work[0]->n_done, 1);
+        world->now += 5 * SECOND;
+        (void) groups_tick(world->groups);
+        cr_expect_eq(state_of(behind), PENDING);
+    }
+    world->now += 5 * SECOND;
+    (void) groups_tick(world->groups);
+    cr_expect_eq(state_of(at_work), 0, "a ticket is asked for later");
+    world_finish(world, 0, -EIO);
+    cr_assert_eq(world->n_at_work, 1);
+    cr_assert(round_begin(world->at_work[0]));
+    world->now += 5 * SECOND;
+    (void) groups_tick(world->groups);
+    world->now += 5 * SECOND;
+    (void) groups_tick(world->groups);
+    cr_expect_eq(state_of(behind), -EIO, "no window was done since it began");
+    world_free(world, 1);
+}
+
+/* What plans stand on is given back when there is no room, but not under work. */
+Test(group, plans_are_forgotten)
+{
+    struct world *world = world_new(NULL);
+    uint64_t group = group_of(world, 1);
+    struct round *round;
+
+    (void) ask(world, 1, group, 1, true, false, 4);
+    round = world->at_work[0];
+    round->plan->wanted = calloc(1, sizeof(struct wanted *));
+    round->plan->n = 1;
+    cr_assert_not_null(round->plan->wanted);
+    round->plan->wanted[0] = wanted_ref(round->entry[0].ask->wanted);
+    cr_assert_eq(collective_plan_new(NULL, 0, false, 0, &(struct collective_hints){ 0 },
+                                     &(struct store){ .n_disks = 1 }, 1, &round->plan->plan),
+                 0);
+    groups_forget_plans(world->groups);
+    cr_expect_not_null(round->plan->plan, "it is worked with");
+    world_finish(world, 0, 0);
+    (void) ask(world, 1, group, 2, true, false, 4);
+    round = world->at_work[0];
+    cr_expect_not_null(round->plan->plan);
+    world_finish(world, 0, 0);
+    groups_forget_plans(world->groups);
+    (void) ask(world, 1, group, 3, true, false, 4);
+    cr_expect_null(world->at_work[0]->plan->plan);
+    world_free(world, 1);
+}
+
 /* -- limits -- */
 
 Test(group, so_much_at_once)
@@ -1007,7 +889,7 @@ Test(group, descriptions_take_memory)
     world_free(world, 1);
 }
 
-/* The end of the mount. */
+/* When the mount ends, all who wait are answered. */
 Test(group, all_are_answered_at_the_end)
 {
     struct world *world = world_new(NULL);
@@ -1023,389 +905,4 @@ Test(group, all_are_answered_at_the_end)
     cr_expect_eq(world->n_dropped, world->n_asks);
     wanted_cache_done(&world->cache);
     free(world);
-}
-
-/* -- random lives, beside a model -- */
-
-#define MAX_RANKS  32
-#define MAX_ROUNDS 12
-
-/* What one rank did in one round. */
-struct cell {
-    bool asked, fetched;
-    uint64_t ticket;
-    int waits; /* the probe that does; -1: none */
-};
-
-enum phase { OPEN, WORK, OVER };
-
-struct model {
-    struct world *world;
-    struct rng *rng;
-    uint32_t n;
-    uint64_t group, now;
-    bool joined[MAX_RANKS], gone[MAX_RANKS];
-    unsigned last[MAX_RANKS];
-    int error; /* of the group; 0: none */
-    struct {
-        enum phase phase;
-        bool write;
-        int result;
-        uint64_t since;
-        struct cell cell[MAX_RANKS];
-    } round[MAX_ROUNDS + 1];
-    int want[MAX_PROBES]; /* of each probe */
-};
-
-static void settle(struct model *model, unsigned seq, int result)
-{
-    model->round[seq].phase = OVER;
-    model->round[seq].result = result;
-    for (uint32_t i = 0; i < model->n; i++) {
-        struct cell *cell = &model->round[seq].cell[i];
-
-        if (cell->waits >= 0) {
-            model->want[cell->waits] = result;
-            cell->waits = -1;
-            cell->fetched = true;
-        }
-    }
-}
-
-static void model_fail(struct model *model, int error)
-{
-    if (model->error != 0)
-        return;
-    model->error = error;
-    for (unsigned seq = 1; seq <= MAX_ROUNDS; seq++)
-        if (model->round[seq].phase == OPEN)
-            settle(model, seq, error);
-}
-
-/* The answer of a cell to who waits for it. */
-static int model_wait(struct model *model, unsigned seq, uint32_t rank, int probe)
-{
-    struct cell *cell = &model->round[seq].cell[rank];
-
-    if (cell->waits >= 0)
-        return -EBUSY;
-    if (model->round[seq].phase == OVER) {
-        cell->fetched = true;
-        return model->round[seq].result;
-    }
-    cell->waits = probe;
-    return PENDING;
-}
-
-static int model_ask(struct model *model, uint32_t rank, unsigned seq, bool write, bool ticket, int probe)
-{
-    struct cell *cell = &model->round[seq].cell[rank];
-    unsigned n_asked = 0;
-
-    if (!model->joined[rank] || model->gone[rank])
-        return -EINVAL;
-    if (seq <= model->last[rank]) {
-        if (cell->fetched || (cell->ticket != 0) != ticket ||
-            (model->round[seq].phase != OVER && model->round[seq].write != write))
-            return -EPROTO;
-        return ticket ? 0 : model_wait(model, seq, rank, probe);
-    }
-    if (model->error != 0)
-        return model->error;
-    if (seq != model->last[rank] + 1)
-        return -EPROTO;
-    for (uint32_t i = 0; i < model->n; i++)
-        n_asked += model->round[seq].cell[i].asked;
-    if (n_asked > 0 && model->round[seq].write != write) {
-        model_fail(model, -EPROTO);
-        return -EPROTO;
-    }
-    for (unsigned before = 1; before < seq; before++) /* what it did not come back for is not kept */
-        if (model->round[before].cell[rank].ticket == 0 && model->round[before].cell[rank].waits < 0)
-            model->round[before].cell[rank].fetched = true;
-    if (n_asked == 0) {
-        model->round[seq].write = write;
-        model->round[seq].since = model->now;
-    }
-    model->last[rank] = seq;
-    cell->asked = true;
-    if (n_asked + 1 == model->n)
-        model->round[seq].phase = WORK;
-    if (ticket) {
-        cell->ticket = 1; /* which, the answer tells */
-        return 0;
-    }
-    return model_wait(model, seq, rank, probe);
-}
-
-static bool model_gathers(const struct model *model, unsigned seq)
-{
-    for (uint32_t i = 0; i < model->n; i++)
-        if (!model->joined[i] || model->gone[i] || model->last[i] + 1 != seq)
-            return false;
-    return model->error == 0;
-}
-
-static int model_ask_all(struct model *model, uint32_t rank, unsigned seq, int probe)
-{
-    if (!model->joined[rank] || model->gone[rank])
-        return -EINVAL;
-    if (!model_gathers(model, seq))
-        return -EAGAIN;
-    for (uint32_t i = 0; i < model->n; i++)
-        (void) model_ask(model, i, seq, writes(seq), false, probe);
-    for (uint32_t i = 0; i < model->n; i++)
-        if (i != rank)
-            model->round[seq].cell[i].waits = -1;
-    return PENDING;
-}
-
-static void model_gone(struct model *model, uint32_t rank)
-{
-    if (!model->joined[rank] || model->gone[rank])
-        return;
-    model->gone[rank] = true;
-    model_fail(model, -ECANCELED);
-    for (unsigned seq = 1; seq <= MAX_ROUNDS; seq++)
-        if (model->round[seq].cell[rank].waits < 0)
-            model->round[seq].cell[rank].fetched = true;
-}
-
-static void model_tick(struct model *model)
-{
-    for (unsigned seq = 1; seq <= MAX_ROUNDS; seq++) {
-        bool asked = false;
-
-        for (uint32_t i = 0; i < model->n; i++)
-            asked |= model->round[seq].cell[i].asked;
-        if (asked && model->round[seq].phase == OPEN &&
-            model->now >= model->round[seq].since + TIMEOUT * UINT64_C(1000000))
-            model_fail(model, -ETIMEDOUT);
-    }
-}
-
-/* -- the same to both -- */
-
-static void do_join(struct model *model, uint32_t rank)
-{
-    uint64_t group;
-    bool any = false;
-    int want = model->joined[rank] ? -EEXIST : 0, r;
-
-    for (uint32_t i = 0; i < model->n; i++)
-        any |= model->joined[i] && !model->gone[i];
-    if (model->error != 0 && !any)
-        return; /* the group may be gone: this would make another one */
-    if (model->error != 0)
-        want = model->error;
-    r = join(model->world, rank + 1, model->n, &group);
-    cr_assert_eq(r, want, "join: %d, not %d; " RNG_SEED, r, want, model->rng->seed);
-    if (r == 0) {
-        model->joined[rank] = true;
-        model->group = group;
-        cr_assert_eq(show_board(model->world, rank + 1, group, board_new(model->n)), 0);
-    }
-}
-
-static void do_ask(struct model *model, uint32_t rank, unsigned seq, bool write, bool ticket)
-{
-    int i = (int) model->world->n_probes;
-    struct probe *probe;
-
-    if (seq < 1 || seq > MAX_ROUNDS || model->group == 0)
-        return;
-    model->want[i] = model_ask(model, rank, seq, write, ticket, i);
-    probe = ask(model->world, rank + 1, model->group, seq, ticket, write, rank % 3);
-    if (ticket && probe->n_answers == 1 && probe->waiter.result == 0)
-        model->round[seq].cell[rank].ticket = probe->waiter.ticket;
-}
-
-static void do_go(struct model *model, uint32_t rank);
-
-/* Something may happen between finding who is there and asking. */
-static void do_ask_all(struct model *model, uint32_t rank, unsigned seq)
-{
-    struct gathering gathering = { 0 };
-    bool is_here = model->joined[rank] && !model->gone[rank];
-    int r, i;
-
-    if (seq > MAX_ROUNDS || model->group == 0)
-        return;
-    r = gather(model->world, rank + 1, model->group, seq, &gathering);
-    cr_assert_eq(r, !is_here ? -EINVAL : model_gathers(model, seq) ? 0 : -EAGAIN, "%d; " RNG_SEED, r, model->rng->seed);
-    if (r < 0)
-        return;
-    if (rng_chance(model->rng, 10))
-        do_ask(model, (uint32_t) rng_below(model->rng, model->n), seq, writes(seq), rng_chance(model->rng, 30));
-    else if (rng_chance(model->rng, 2))
-        do_go(model, (uint32_t) rng_below(model->rng, model->n));
-    i = (int) model->world->n_probes;
-    model->want[i] = model_ask_all(model, rank, seq, i);
-    (void) ask_all(model->world, rank + 1, model->group, seq, &gathering, NOBODY);
-    gathering_done(&gathering);
-}
-
-static void do_wait(struct model *model, uint32_t rank, unsigned seq, bool patient)
-{
-    const struct cell *cell = &model->round[seq].cell[rank];
-    int i = (int) model->world->n_probes, want = -EINVAL;
-
-    if (cell->ticket != 0 && !cell->fetched && !model->gone[rank]) {
-        if (!patient && model->round[seq].phase != OVER)
-            want = -EAGAIN;
-        else
-            want = model_wait(model, seq, rank, i);
-    }
-    model->want[i] = want;
-    (void) wait_for(model->world, rank + 1, cell->ticket, patient);
-}
-
-static void do_interrupt(struct model *model, size_t i)
-{
-    if (model->want[i] == PENDING)
-        for (unsigned seq = 1; seq <= MAX_ROUNDS; seq++)
-            for (uint32_t rank = 0; rank < model->n; rank++) {
-                struct cell *cell = &model->round[seq].cell[rank];
-
-                if (cell->waits == (int) i) {
-                    cell->waits = -1;
-                    cell->fetched |= model->gone[rank];
-                    model->want[i] = -EINTR;
-                }
-            }
-    groups_interrupt(model->world->groups, model->world->probe[i].waiter.number);
-}
-
-static void do_go(struct model *model, uint32_t rank)
-{
-    struct caller caller = caller_of(rank + 1);
-
-    switch (rng_below(model->rng, 3)) {
-    case 0:
-        cr_assert_eq(groups_leave(model->world->groups, &caller, model->group),
-                     model->joined[rank] && !model->gone[rank] ? 0 : -EINVAL);
-        break;
-    case 1:
-        groups_process_gone(model->world->groups, caller.process);
-        break;
-    default:
-        groups_handle_gone(model->world->groups, caller.handle);
-    }
-    model_gone(model, rank);
-}
-
-static void do_finish(struct model *model)
-{
-    struct world *world = model->world;
-    int result = rng_chance(model->rng, 20) ? -EIO : 0;
-    unsigned seq = (unsigned) world->at_work[0]->seq;
-
-    for (unsigned before = 1; before < seq; before++)
-        cr_assert_eq(model->round[before].phase, OVER, "out of order; " RNG_SEED, model->rng->seed);
-    cr_assert_eq(model->round[seq].phase, WORK);
-    settle(model, seq, result);
-    world_finish(world, 0, result);
-}
-
-static void step(struct model *model)
-{
-    struct rng *rng = model->rng;
-    uint32_t rank = (uint32_t) rng_below(rng, model->n);
-    unsigned next = model->last[rank] + 1;
-
-    switch (rng_below(rng, 22)) {
-    case 0:
-        do_join(model, rank);
-        break;
-    case 1: /* something again, or too early */
-        do_ask(model, rank, (unsigned) rng_between(rng, 1, MAX_ROUNDS), rng_chance(rng, 30), rng_chance(rng, 30));
-        break;
-    case 2:
-    case 3:
-        do_ask(model, rank, model->last[rank], writes(model->last[rank]), false);
-        break;
-    case 4:
-    case 5:
-        if (model->world->n_probes > 0)
-            do_interrupt(model, rng_below(rng, model->world->n_probes));
-        break;
-    case 6:
-    case 7:
-        do_wait(model, rank, (unsigned) rng_between(rng, 1, MAX_ROUNDS), rng_chance(rng, 70));
-        break;
-    case 8:
-        model->now += rng_below(rng, 3 * SECOND);
-        if (rng_chance(rng, 3))
-            model->now += TIMEOUT * UINT64_C(1000000);
-        model->world->now = model->now;
-        model_tick(model);
-        (void) groups_tick(model->world->groups);
-        break;
-    case 9:
-        if (rng_chance(rng, 4) && model->group != 0)
-            do_go(model, rank);
-        break;
-    case 10:
-    case 11:
-        if (model->world->n_at_work > 0)
-            do_finish(model);
-        break;
-    case 12:
-    case 13:
-        do_ask_all(model, rank, next);
-        break;
-    default:
-        do_ask(model, rank, next, rng_chance(rng, 1) != writes(next), rng_chance(rng, 30));
-    }
-}
-
-static void compare(const struct model *model)
-{
-    for (size_t i = 0; i < model->world->n_probes; i++) {
-        const struct probe *probe = &model->world->probe[i];
-
-        cr_assert_leq(probe->n_answers, 1, "answered twice; " RNG_SEED, model->rng->seed);
-        cr_assert_eq(state_of(probe), model->want[i], "waiter %zu: %d, not %d; " RNG_SEED, i, state_of(probe),
-                     model->want[i], model->rng->seed);
-    }
-}
-
-Test(group, random_lives, .timeout = 600)
-{
-    unsigned n = 0, n_over = 0, n_errors[200] = { 0 };
-
-    for (struct rng rng = rng_from_env(2000); rng_next(&rng); n++) {
-        struct model *model = calloc(1, sizeof *model);
-        uint32_t n_steps = (uint32_t) rng_between(&rng, 20, 1500);
-
-        cr_assert_not_null(model);
-        model->world = world_new(NULL);
-        model->rng = &rng;
-        model->now = model->world->now;
-        model->n = (uint32_t) (rng_chance(&rng, 70) ? rng_between(&rng, 1, 5) : rng_between(&rng, 1, MAX_RANKS));
-        for (unsigned seq = 1; seq <= MAX_ROUNDS; seq++)
-            for (uint32_t i = 0; i < model->n; i++)
-                model->round[seq].cell[i].waits = -1;
-        for (uint32_t i = 0; i < model->n; i++)
-            if (rng_chance(&rng, 97))
-                do_join(model, i);
-        for (uint32_t i = 0; i < n_steps && model->world->n_probes < MAX_PROBES - 1; i++) {
-            step(model);
-            compare(model);
-        }
-        for (unsigned seq = 1; seq <= MAX_ROUNDS; seq++)
-            n_over += model->round[seq].phase == OVER && model->round[seq].result == 0;
-        n_errors[-model->error]++;
-        world_free(model->world, model->n);
-        free(model);
-    }
-    /* It must not be that nothing ever works, or fails. */
-    if (getenv("FALLSFS_SEED") == NULL) {
-        unsigned few = n / 40;
-
-        cr_expect_gt(n_over, n, "%u", n_over);
-        cr_expect(n_errors[0] > few && n_errors[ECANCELED] > few && n_errors[ETIMEDOUT] > few && n_errors[EPROTO] > few,
-                  "%u fine, %u canceled, %u timed out, %u mismatched", n_errors[0], n_errors[ECANCELED],
-                  n_errors[ETIMEDOUT], n_errors[EPROTO]);
-    }
 }

@@ -41,7 +41,7 @@ static void note(struct waiter *waiter)
 
 static const struct groups_ops ops = { now, start, drop, failed };
 
-/* The first thing that goes wrong; each request that is made is answered and dropped. */
+/* Makes a request, and does the round if that is complete; returns the first error. */
 static int ask(struct groups *groups, struct wanted_cache *cache, uint64_t handle, uint64_t group)
 {
     const struct fallsfs_ioc_falls falls = { .text = "{(0,3,8,2,{(0,0,2,2)})}" };
@@ -96,7 +96,7 @@ static int attempt(void)
 
     if (r < 0)
         return r;
-    wanted_cache_init(&cache);
+    wanted_cache_init(&cache, NULL);
     r = run(groups, &cache);
     for (uint64_t n = 1; n <= 3; n++)
         groups_handle_gone(groups, n);

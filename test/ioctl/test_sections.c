@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What measurements rest on: sections against a look at every element, and that no wrong byte goes unseen. */
+/* Tests of what measurements rest on: sections against a look at every element, and that no wrong byte goes unseen. */
 #include "ioctl/client/bench/content.h"
 #include "ioctl/client/bench/method.h"
 #include "ioctl/client/bench/paper.h"
@@ -132,7 +132,7 @@ Test(paper, all_cases_can_be_read)
     }
 }
 
-/* Pieces and their bytes as others have counted them, process 1 of 16. */
+/* The pieces and bytes of process 1 of 16, as others have counted them. */
 Test(paper, sections_have_the_pieces_that_are_known)
 {
     static const struct {
@@ -292,7 +292,7 @@ static int cheat_open(const struct method_request *request, void **ret_state)
     return method_direct.open(request, ret_state);
 }
 
-/* Right but for one bit. */
+/* Moves the right bytes but for one bit. */
 static int flip_move(void *state, const struct method_request *request)
 {
     int r = method_direct.move(state, request);
@@ -302,7 +302,7 @@ static int flip_move(void *state, const struct method_request *request)
     return r;
 }
 
-/* Writes into a hole, which is beside the first byte of process 1. */
+/* Writes a byte into a hole, beside the first byte of process 1. */
 static int scribble_move(void *state, const struct method_request *request)
 {
     int r = method_direct.move(state, request), fd;
@@ -464,4 +464,36 @@ Test(trial, quartiles)
     cr_expect_float_eq(spread.mid, 3, 1e-9);
     cr_expect_float_eq(spread.high, 4, 1e-9);
     cr_expect_float_eq(spread_of(two, 2).mid, 1.5, 1e-9);
+}
+
+/* -- turns -- */
+
+Test(trial, each_comes_first_and_behind_each_other_one_as_often)
+{
+    enum { MOST = 12 };
+
+    for (uint32_t n = 1; n <= MOST; n++) {
+        const uint32_t n_rounds = n % 2 == 0 ? n : 2 * n, often = n_rounds / n;
+        uint32_t first[MOST] = { 0 }, behind[MOST][MOST] = { { 0 } };
+
+        for (uint32_t round = 0; round < n_rounds; round++) {
+            bool had[MOST] = { false };
+
+            for (uint32_t i = 0; i < n; i++) {
+                uint32_t turn = trial_turn(n, round, i);
+
+                cr_assert(turn < n && !had[turn], "%u of %u, round %u", i, n, round);
+                had[turn] = true;
+                if (i == 0)
+                    first[turn]++;
+                else
+                    behind[trial_turn(n, round, i - 1)][turn]++;
+            }
+        }
+        for (uint32_t a = 0; a < n; a++) {
+            cr_expect_eq(first[a], often, "%u of %u", a, n);
+            for (uint32_t b = 0; b < n; b++)
+                cr_expect_eq(behind[a][b], a == b ? 0 : often, "%u behind %u, of %u", b, a, n);
+        }
+    }
 }

@@ -129,7 +129,7 @@ static int try_overlap(const void *layouts)
     return overlap_of_elements(pair[0]->pattern, 0, pair[1]->pattern, 1, &overlap);
 }
 
-/* Coprime strides: the way of finding what meets that keeps a list. */
+/* Strides are coprime: blocks that meet are found in the way that allocates a list of them. */
 static int try_coprime(const void *nests)
 {
     struct nest *const *pair = nests;

@@ -23,6 +23,7 @@ ParameterizedTestParameters(notation, canonical)
         { "stripe(64K)", "stripe(64K)" },
         { "stripe(65536) disp 1K on all", "stripe(64K) disp 1024 on all" },
         { "twod(64K,2,4) on pool:fast", "twod(64K,2,4) on pool:fast" },
+        { "stripe(1) on d0,d1,d1,d0", "{(0,0,1,1;1,4)} on d0-d1,d1,d0" },
         { "stripe(1) on d3,d5-d6,d0", "{(0,0,1,1;1,4)} on d3,d5-d6,d0" },
         { "twod(1,2,3) on d0-d3", "{(0,0,2,3;1,2);(6,6,2,3;1,2)} on d0-d3" },
         { "twod(2,2,2) on d0-d4", "{(0,1,4,2;2,2);(8,9,6,2;2,3)} on d0-d4" },
@@ -91,7 +92,6 @@ ParameterizedTestParameters(notation, errors)
         { "stripe(1,2) x", -EINVAL, 13, "expected disp, on or nothing more, found 'x'" },
         { "stripe(1,2) on d0 d1", -EINVAL, 19, "expected nothing more, found 'd1'" },
         { "stripe(1,2) on", -EINVAL, 15, "expected disks" },
-        { "stripe(1,2) on d0,d0", -EINVAL, 19, "d0 is named twice" },
         { "stripe(1,2) on d3-d1", -EINVAL, 16, "the range runs backwards: write d1-d3" },
         { "stripe(1,2) on d99999", -EINVAL, 16, "disk numbers go up to d65535" },
         { "stripe(1,2) on pool:", -EINVAL, 21, "expected the name of a pool" },
@@ -301,7 +301,29 @@ ParameterizedTestParameters(notation, arrays)
         { "shape=8x0", "column 9: a dimension must be at least 1" },
         { "shape=8x", "column 9: expected a number, found the end" },
         { "shape=8 elem=4 type=f8", "column 21: f8 has 8 bytes, elem says 4" },
-        { "shape=8 type=", "column 14: expected a type such as f8, i4 or u1, found the end" },
+        { "shape=8 type=", "column 14: expected a type such as f8, >i4 or u1, found the end" },
+        { "shape=8 type=>f8", "8 elem 8 >f8 row header 0" },
+        { "shape=8 type=|V24 elem=24", "8 elem 24 |V24 row header 0" },
+        { "shape=8 type=<U5", "8 elem 20 <U5 row header 0" },
+        { "shape=8 type=>M8[25ns] header=1", "8 elem 8 >M8[25ns] row header 1" },
+        { "shape=8 type=M8[ns", "column 16: expected shape=, elem=, type=, order= or header=, found '['" },
+        { "shape=8 type=> f8", "column 15: a type follows its byte order at once, as in >f8" },
+        { "shape=8 type=>", "column 15: expected a type such as f8, >i4 or u1, found the end" },
+        { "shape=8 type=>#f8", "column 18: expected a type such as f8, >i4 or u1, found the end" },
+        { "shape=4 type=zz", "column 14: zz is no type that numpy has, as f8, >i4, u1, c16, S20 and M8[ns] are" },
+        { "shape=4 elem=3 type=<f3",
+          "column 21: <f3 is no type that numpy has, as f8, >i4, u1, c16, S20 and M8[ns] are" },
+        { "shape=4 type=f8[ns]",
+          "column 14: f8[ns] is no type that numpy has, as f8, >i4, u1, c16, S20 and M8[ns] are" },
+        { "shape=4 type=M8[xs]",
+          "column 14: M8[xs] is no type that numpy has, as f8, >i4, u1, c16, S20 and M8[ns] are" },
+        { "shape=4 type=O8", "column 14: O8 is no type that numpy has, as f8, >i4, u1, c16, S20 and M8[ns] are" },
+        { "shape=4 type=float64", "4 elem 8 float64 row header 0" },
+        { "shape=4 type=bool", "4 elem 1 bool row header 0" },
+        { "shape=4 type=d", "4 elem 8 d row header 0" },
+        { "shape=4 type=m8[generic]", "4 elem 8 m8[generic] row header 0" },
+        { "shape=4 type=S7", "4 elem 7 S7 row header 0" },
+        { "shape=4 type=f16", "4 elem 16 f16 row header 0" },
         { "shape=8 type=abcdefghijklmnop", "column 14: a type has at most 15 bytes" },
         { "shape=8 order=up", "column 15: expected row or col, found 'up'" },
         { "shape=8 shape=8", "column 9: shape is given twice" },
@@ -331,4 +353,33 @@ ParameterizedTest(struct array_case *row, notation, arrays)
                  array.order == ARRAY_ROW_MAJOR ? "row" : "col", array.header);
     }
     cr_expect_str_eq(found, row->want, "'%s' is '%s'", row->text, found);
+}
+
+Test(notation, a_nul_is_no_byte_order)
+{
+    struct layout_error error;
+    struct array array;
+    char type[LAYOUT_MAX_TYPE];
+
+    cr_expect_eq(layout_parse_array("shape=8 type=\0f8", 16, &array, type, &error), -EINVAL);
+}
+
+Test(notation, what_is_printed_of_an_array_is_read_again)
+{
+    static const char *const texts[] = { "shape=3x4 elem=8 type=>f8 order=col header=512",
+                                         "shape=7 elem=24 order=row header=0" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        cleanup(freep) char *text = NULL;
+        size_t len;
+        FILE *out = open_memstream(&text, &len);
+        struct layout_error error;
+        struct array array;
+        char type[LAYOUT_MAX_TYPE];
+
+        cr_assert_eq(layout_parse_array(texts[i], strlen(texts[i]), &array, type, &error), 0);
+        layout_print_array(out, &array, type);
+        fclose(out);
+        cr_expect_str_eq(text, texts[i]);
+    }
 }

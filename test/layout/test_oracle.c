@@ -43,7 +43,7 @@ static void check_one(struct rng *rng, const struct subject *subject, struct ver
     check_print(&subject->oracle, subject->layout, verdict);
 }
 
-/* The common period must be small enough to be walked byte by byte. */
+/* Whether the common period is small enough to be walked byte by byte. */
 static bool comparable(const struct oracle *a, const struct oracle *b, uint64_t most)
 {
     return a->size / gcd_u64(a->size, b->size) * b->size <= most;
@@ -90,7 +90,7 @@ ParameterizedTest(uint64_t *shard, oracle, agrees)
     layout_free(subject[1].layout);
 }
 
-/* Any FALLS: taken when each byte is covered once, refused with the first byte that is not. */
+/* Checks any FALLS: they are taken when each byte is covered once, else refused with the first byte that is not. */
 static void check_sets(const struct rng *rng, const struct oracle_sets *sets)
 {
     cleanup(layout_freep) struct layout *layout = NULL;

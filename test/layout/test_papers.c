@@ -213,7 +213,7 @@ ParameterizedTest(struct matrix_case *row, papers, matrices)
             cr_expect_leq(overlap.common->n_nodes, 1, "%s: one FALLS says it all, whatever n", row->why);
             runs += overlap.runs;
         }
-        /* A view has n/4 rows; a row is one piece in square blocks' two halves, and so on. */
+        /* A view has n / 4 rows, each of which is two runs where blocks are square, and four where they are columns. */
         if (row->runs_per_view == 0)
             cr_expect_eq(runs, 1, "%s", row->why);
         else

@@ -65,10 +65,7 @@ same 'and makes nothing' "$(ls "$mnt")" ''
 
 "$fallsctl" bench sections new 6/I >"$work/out" 2>&1 &
 pid=$!
-for ((i = 0; i < 500; i++)); do
-    [ -s new ] && break
-    sleep 0.02
-done
+await 10 test -s new
 ok 'it is at work' test -s new
 kill -INT "$pid"
 wait "$pid"

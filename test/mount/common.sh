@@ -10,21 +10,28 @@
 #     stop
 #     finish
 #
-# Where users_mount=1 was said before, ordinary users can mount: they need /dev/fuse as udev makes it, and in bare
-# containers, where it is not, the script has one of its own.
+# Where users_mount=1 was said before, ordinary users can mount: they need /dev/fuse as udev makes it, and fusermount3
+# wants a name for who calls it. In bare containers, where one of them is not, the script has its own.
+#
+# ../support/only.sh has how one part of a script is run.
 #
 # A test fails when a check fails, when a daemon dies unasked or ends badly, or when its log has a sanitizer's report.
 set -uo pipefail
 
-if [ -n "${users_mount:-}" ] && [ "$(stat -c %a /dev/fuse)" != 666 ]; then
+if [ -n "${users_mount:-}" ] && { [ "$(stat -c %a /dev/fuse)" != 666 ] || ! getent passwd 1000 >/dev/null; }; then
     # The copies of mounts that other tests have now would keep their daemons and devices in use.
     # shellcheck disable=SC2016  # the other shell expands it
     exec unshare --mount --propagation private bash -c \
         'mount -t tmpfs tmpfs /mnt && mknod -m 666 /mnt/fuse c 10 229 && mount --bind /mnt/fuse /dev/fuse || exit 1
+        getent passwd 1000 >/dev/null || { cp /etc/passwd /mnt/passwd &&
+            echo ann:x:1000:1000::/:/bin/sh >>/mnt/passwd && mount --bind /mnt/passwd /etc/passwd; } || exit 1
         while read -r path; do umount -l "$path"; done < <(awk "\$5 ~ /\/fallsfs\.[^/]*\// { print \$5 }" /proc/self/mountinfo)
         exec bash "$@"' \
         "$0" "$0" "$@"
 fi
+
+# shellcheck source=../support/only.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../support/only.sh"
 fallsfs=$1
 fallsctl=$2
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/fallsfs.XXXXXX")
@@ -33,6 +40,7 @@ mnt=$work/mnt
 log=$work/log
 disks=()
 daemon=
+inner=
 n_failed=0
 n_checks=0
 loops=()
@@ -43,6 +51,7 @@ mkdir "$mnt"
 clean_up() {
     local status=$? pid
     cd / || exit 1
+    [ -z "$inner" ] || kill -CONT "$inner" 2>/dev/null
     for pid in $(jobs -p); do
         kill -9 "$pid" 2>/dev/null
     done
@@ -128,6 +137,25 @@ same() {
     return 1
 }
 
+# await SECONDS COMMAND...: again and again, until it succeeds; it fails when it never did in about so many seconds. On a busy
+# machine these are longer: what counts is how often it was tried.
+await() {
+    local n_tries=$(($1 * 50))
+    shift
+    while ! "$@"; do
+        [ $((n_tries--)) -gt 0 ] || return 1
+        sleep 0.02
+    done
+}
+
+# log_says PATTERN: the daemon does, and soon.
+log_says() {
+    await 5 grep -qE "$1" "$log" || {
+        cat "$log"
+        return 1
+    }
+}
+
 # make_volume N [format options]: disks $work/d0.., formatted; those of before go.
 make_volume() {
     local n=$1 i
@@ -139,6 +167,19 @@ make_volume() {
         mkdir "$work/d$i"
     done
     "$fallsctl" format "$@" "${disks[@]}" >"$work/out" 2>&1 || die "format: $(cat "$work/out")"
+}
+
+# make_volume_with_inner: three disks, the last of which is in another fallsfs, whose daemon, $inner, can be stopped
+make_volume_with_inner() {
+    mkdir "$work/inner" "$work/inner/d" "$work/inner/mnt"
+    "$fallsctl" format "$work/inner/d" >/dev/null || die 'format of the inner volume'
+    "$fallsfs" -f -o direct_io "$work/inner/d" "$work/inner/mnt" >"$work/inner/log" 2>&1 &
+    inner=$!
+    await 10 is_served "$work/inner/mnt" || die "the inner mount: $(cat "$work/inner/log")"
+    rm -rf "$work"/d[0-9]*
+    mkdir "$work/d0" "$work/d1" "$work/inner/mnt/disk"
+    disks=("$work/d0" "$work/d1" "$work/inner/mnt/disk")
+    "$fallsctl" format "${disks[@]}" >/dev/null || die 'format'
 }
 
 is_mounted() {
@@ -235,6 +276,28 @@ crash() {
 restart() {
     stop
     start "$@"
+}
+
+# left_soon: what leftovers, a function of the script, still prints a second later. A moment after a program has ended,
+# the kernel has closed and forgotten its files.
+left_soon() {
+    local i
+    for ((i = 0; i < 50; i++)); do
+        [ -z "$(leftovers)" ] && return
+        sleep 0.02
+    done
+    leftovers | head
+}
+
+# Orders about disks of the mount, by the tool and by the attribute.
+disk() {
+    "$fallsctl" disk "$@"
+}
+
+disk_order() {
+    setfattr -n user.falls.disks -v "$1" "$mnt" && return
+    getfattr --only-values -n user.falls.lasterror "$mnt"
+    return 1
 }
 
 # As an ordinary user: as UID COMMAND...

@@ -26,20 +26,17 @@ disk_of() {
 
 # A thread that is at something ends that first.
 hang_it() {
-    local i
+    has_stopped() {
+        ! grep -qs '^State:[[:space:]]*[^T[:space:]]' "/proc/$inner"/task/*/status
+    }
     kill -STOP "$inner"
-    for ((i = 0; i < 1000; i++)); do
-        grep -qs '^State:[[:space:]]*[^T[:space:]]' "/proc/$inner"/task/*/status || return
-        sleep 0.01
-    done
-    die 'the inner daemon does not stop'
+    await 10 has_stopped || die 'the inner daemon does not stop'
 }
 
 let_go() {
     kill -CONT "$inner"
 }
 trap '' PIPE # who does not listen any more has said why
-trap 'status=$?; kill -CONT "$inner" 2>/dev/null; (exit "$status"); clean_up' EXIT
 
 # Everything that does not need the disk, one after another
 use_the_rest() {
@@ -57,6 +54,24 @@ use_the_rest() {
     within "$soon" "$when: writing" "$client" write 1 0 "$soon" ok "$mnt/scratch0" 0
     within "$soon" "$when: fsync" dd if=/dev/zero of="$mnt/scratch1" bs=4096 count=2 conv=notrunc,fsync
     within "$soon" "$when: where the file has bytes on other disks" "$client" read 4 0 "$soon" ok "$mnt/big" "$there"
+}
+
+# Layouts that no disk has heard of, and that leave the third one out: their texts go to all disks, but who wants one
+# does not wait for that. Not right after the disk began to hang: somebody must have waited before others know.
+n_laid=0
+lay_out_elsewhere() {
+    local when=$1
+    n_laid=$((n_laid + 1))
+    mkdir "$mnt/laid$n_laid"
+    within "$soon" "$when: a layout on another disk" setfattr -n user.falls.layout -v "stripe($((4096 + n_laid))) on d0" "$mnt/laid$n_laid"
+    within "$soon" "$when: a file with it" dd if=/dev/zero of="$mnt/laid$n_laid/f" bs=4096 count=2 conv=fsync
+}
+
+has_all_layouts() {
+    local i
+    for ((i = 1; i <= n_laid; i++)); do
+        grep -qF "stripe($((4096 + i))) on d0" "$work/inner/mnt/disk/.fallsfs/layout"/* || return
+    done
 }
 
 pids=()
@@ -81,6 +96,10 @@ n_waiting() {
     cat "/proc/$daemon"/task/*/wchan 2>/dev/null | grep -o request_wait_answer | wc -l
 }
 
+n_threads() {
+    find "/proc/$daemon/task" -mindepth 1 -maxdepth 1 | wc -l
+}
+
 resident() {
     awk '/VmRSS/ { print $2 }' "/proc/$daemon/status"
 }
@@ -98,20 +117,7 @@ sums() {
 
 # -- the volume --
 
-mkdir "$work/inner" "$work/inner/d" "$work/inner/mnt"
-"$fallsctl" format "$work/inner/d" >/dev/null || die 'format of the inner volume'
-"$fallsfs" -f -o direct_io "$work/inner/d" "$work/inner/mnt" >"$work/inner/log" 2>&1 &
-inner=$!
-for ((i = 0; i < 500; i++)); do
-    is_served "$work/inner/mnt" && break
-    sleep 0.02
-done
-make_volume 2
-mkdir "$work/inner/mnt/disk"
-rm -rf "$work"/d[01]
-mkdir "$work/d0" "$work/d1"
-disks=("$work/d0" "$work/d1" "$work/inner/mnt/disk")
-"$fallsctl" format "${disks[@]}" >/dev/null || die 'format'
+make_volume_with_inner
 start -o "timeout=$timeout,layout=stripe(64K)"
 
 # files that are all on one disk: the third, or another
@@ -138,18 +144,64 @@ done
 sync -f "$mnt"
 
 # -- a short while: nobody notices --
+# needs: the volume
+
+all_ops=(cut open allocate dig seek copy layout migrate)
+
+# make_others DIR: for each thing that is not reading and writing some files there, with bytes on the third disk alone
+make_others() {
+    local op i
+    mkdir "$1"
+    setfattr -n user.falls.layout -v 'one on d2' "$1"
+    for op in "${all_ops[@]}"; do
+        for i in 0 1 2 3; do
+            : >"$1/$op$i"
+            [ "$op" = layout ] || head -c 100000 /dev/urandom >"$1/$op$i"
+        done
+    done
+    sync -f "$mnt"
+}
+
+# use_others DIR MIN MAX ERRORS: all of that, in the background
+use_others() {
+    local op
+    for op in "${all_ops[@]}"; do
+        in_background "$op" 4 "$2" "$3" "$4" "$1/$op%u" 4096
+    done
+}
 
 mkdir "$mnt/short"
+make_others "$mnt/short/others"
 hang_it
 in_background write 100 0 $((timeout * 1000)) ok "$mnt/short/%u" 0
 in_background write 16 0 $((timeout * 1000)) ok "$mnt/scratch0" 0
-sleep 4
+sleep 2.5
+use_others "$mnt/short/others" 0 $((timeout * 1000)) ok
+within "$soon" 'a short while: ls of other files' ls -l "$mnt"
+sleep 1.5
 let_go
 join 'a short while: all get on'
 ok 'a short while: all of it is written' "$client" check 100 0 10000 ok "$mnt/short/%u" 0
+for op in cut open; do
+    same "a short while: $op has done it" "$(stat -c %s "$mnt/short/others/$op"[0-3] | sort -u | wc -l)" "$([ $op = open ] && echo 1 || echo 4)"
+done
 rm -r "$mnt/short"
 
 # -- a long while --
+# needs: a short while
+
+# come_behind DIR WHEN: who comes to a file where others are stuck is told so at once, and no thread waits with them
+come_behind() {
+    local op i before
+    before=$(n_threads)
+    for i in 1 2 3; do
+        for op in cut allocate dig seek sync write; do
+            in_background "$op" 12 0 "$late" EIO,ENXIO "$1/%u" 0
+        done
+        join "$2: who comes behind stuck writers gets an error"
+    done
+    ok "$2: and leaves no threads behind" test "$(n_threads)" -le $((before + 16))
+}
 
 # long WHEN: a disk hangs for longer than the timeout
 long() {
@@ -157,6 +209,13 @@ long() {
     victim=${bad[$2]}
     object=$("$fallsctl" map --json "$mnt/$victim" | jq -r '.files[0].subfiles[] | select(.state == "present").object')
     before=$(sums "$victim")
+    make_others "$mnt/others.$when"
+    mkdir "$mnt/stuck.$when"
+    setfattr -n user.falls.layout -v 'one on d2' "$mnt/stuck.$when"
+    for ((i = 0; i < 12; i++)); do
+        head -c 100000 /dev/urandom >"$mnt/stuck.$when/$i"
+    done
+    sync -f "$mnt"
     coproc syncer { "$client" fsync 1 0 "$late" EIO "$mnt/${bad[0]}" 0 2>&1; }
     # shellcheck disable=SC2154  # coproc sets it
     pid_syncer=$syncer_PID
@@ -169,9 +228,18 @@ long() {
     echo go >&8
     in_background read 32 0 "$late" EIO "$mnt/big" "${here[big]}"
     in_background read 32 0 "$late" EIO "$mnt/other" "${here[other]}"
+    in_background write 12 0 "$late" EIO "$mnt/stuck.$when/%u" 0
+    in_background write 16 0 $((timeout * 3000)) EIO "$mnt/others.$when/seek%u" 8192 # behind seeks in the same files
+    for op in cut allocate dig copy; do
+        in_background "$op" 4 0 "$late" EIO "$mnt/others.$when/$op%u" 4096
+    done
+    for op in open layout migrate seek; do # which need not meet the disk
+        in_background "$op" 4 0 $((timeout * 3000)) ok,EIO,ENXIO "$mnt/others.$when/$op%u" 4096 # and closes it
+    done
     use_the_rest "$when-0"
     sleep 2.5
     use_the_rest "$when-1"
+    lay_out_elsewhere "$when-1"
     ok "$when: some threads wait for it" test "$(n_waiting)" -gt 0
     sleep 2.5
     use_the_rest "$when-2"
@@ -179,7 +247,9 @@ long() {
     read -r line <&7
     same "$when: so does fsync" "$line" 'first EIO'
     ok "$when: who comes later gets it at once" "$client" read 16 0 "$soon" EIO "$mnt/big" "${here[big]}"
+    come_behind "$mnt/stuck.$when" "$when"
     use_the_rest "$when-3"
+    lay_out_elsewhere "$when-3"
     within "$soon" "$when: unlink of a file there" rm "$mnt/$victim"
     not "$when: it is gone" stat "$mnt/$victim"
 
@@ -191,21 +261,28 @@ long() {
         [ $((SECONDS - begin)) -le 20 ] || break
     done
     ok "$when: it answers, and all is well again" "$client" read 16 0 "$soon" ok "$mnt/big" "${here[big]}"
+    ok "$when: it gets the layouts that others have got meanwhile" await 10 has_all_layouts
     same "$when: every byte is right" "$(sums "$victim")" "$before"
     echo go >&8
     read -r line <&7
     same "$when: fsync has told its error once" "$line" 'second ok'
     wait "$pid_syncer"
     exec 7<&- 8>&-
-    for ((i = 0; i < 100; i++)); do
-        [ -e "$object" ] || break
-        sleep 0.05
-    done
+    await 5 test ! -e "$object"
     same "$when: the bytes of the removed file are gone" "$(ls "$object" 2>/dev/null)" ''
     exec 9<&-
 }
 
+# -- nobody waits but who asks for room now and then --
+# needs: a long while
+
+hang_it
+sleep 2
+lay_out_elsewhere 'few wait'
+let_go
+
 # -- who asks all mounts --
+# needs: the volume
 
 hang_it
 ok 'status: the disk is not known' sh -c 'timeout 20 "$1" status --json "$2" | jq -e ".volumes[0].disks[2].state == \"unknown\""' \
@@ -215,6 +292,7 @@ same 'groups: one mount answers, the other does not' "$? $(wc -l <"$work/groups"
 ok 'groups: says which' grep "^$work/inner/mnt: does not answer" "$work/why"
 let_go
 ok 'status: it is there again' sh -c '"$1" status --json "$2" | jq -e ".volumes[0].disks[2].state == \"online\""' - "$fallsctl" "$mnt"
+await 10 "$client" read 1 0 "$soon" ok "$mnt/big" "${here[big]}" >/dev/null # the daemon may learn of it later
 
 long first 1
 sleep 1

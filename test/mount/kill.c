@@ -6,15 +6,12 @@
  *
  * Writers keep a model of each file, and the one operation under way, in memory that outlives the daemon. */
 #include "test/mount/crash.h"
-#include "test/support/rng.h"
+#include "test/mount/writer.h"
 
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum kind { NOTHING, WRITE, TRUNCATE, PUNCH, REPLACE, REMOVE, CREATE };
@@ -36,15 +33,10 @@ struct shared {
 };
 
 static struct shared *shared;
+static const char *top; /* of the mount */
+static uint64_t seed;   /* of what writers do in this cycle */
 
 /* -- writers -- */
-
-struct writer {
-    unsigned number;
-    const char *top;
-    struct rng rng;
-    int fd[N_FILES]; /* -1: not open */
-};
 
 /* Bytes that tell whose they are, when there is something to find out. */
 static void stamp(uint8_t *to, size_t len, unsigned writer, unsigned file, uint64_t seq)
@@ -70,23 +62,6 @@ static bool worked(struct writer *writer, unsigned file, bool ok)
         shared->failed = true;
     }
     return false;
-}
-
-static bool open_it(struct writer *writer, unsigned file)
-{
-    struct name name;
-
-    if (writer->fd[file] < 0)
-        writer->fd[file] = open(name_of(&name, writer->top, writer->number, file, ""), O_RDWR | O_CLOEXEC);
-    return worked(writer, file, writer->fd[file] >= 0);
-}
-
-/* What has no error code of its own to check: the model says what must have happened. */
-static void close_it(struct writer *writer, unsigned file)
-{
-    if (writer->fd[file] >= 0)
-        close(writer->fd[file]);
-    writer->fd[file] = -1;
 }
 
 static void begin(struct model *model, enum kind kind)
@@ -171,7 +146,7 @@ static bool do_replace(struct writer *writer, unsigned file)
     if (fd >= 0)
         ok = close(fd) == 0 && ok;
     ok = ok && rename(temporary.s, name_of(&name, writer->top, writer->number, file, "")) == 0;
-    close_it(writer, file);
+    writer_close(writer, file);
     return end(writer, file, ok);
 }
 
@@ -183,10 +158,10 @@ static bool do_remove(struct writer *writer, unsigned file)
     begin(model, REMOVE);
     model->will = (struct content){ .there = false };
     if (rng_chance(&writer->rng, 50))
-        close_it(writer, file); /* else while it is open */
+        writer_close(writer, file); /* else while it is open */
     if (!end(writer, file, unlink(name_of(&name, writer->top, writer->number, file, "")) == 0))
         return false;
-    close_it(writer, file);
+    writer_close(writer, file);
     return true;
 }
 
@@ -208,7 +183,7 @@ static bool do_something(struct writer *writer)
 
     if (!shared->model[writer->number][file].is.there)
         return do_create(writer, file);
-    if (!open_it(writer, file))
+    if (!worked(writer, file, writer_open(writer, file)))
         return false;
     if (what < 55)
         return do_write(writer, file);
@@ -221,22 +196,18 @@ static bool do_something(struct writer *writer)
     if (what < 83)
         return do_remove(writer, file);
     if (what < 90)
-        close_it(writer, file);
+        writer_close(writer, file);
     else
         return worked(writer, file, (what < 95 ? fsync(writer->fd[file]) : fdatasync(writer->fd[file])) == 0);
     return true;
 }
 
-static void write_until_killed(unsigned number, const char *top, uint64_t seed)
+static void write_until_killed(unsigned number)
 {
-    struct writer writer = { .number = number, .top = top, .rng = rng_from_seed(seed * N_WRITERS + number) };
+    struct writer writer = writer_new(number, top, seed);
 
-    for (int i = 0; i < N_FILES; i++)
-        writer.fd[i] = -1;
     while (do_something(&writer))
         ;
-    fflush(stdout);
-    _exit(0);
 }
 
 /* -- what is there now -- */
@@ -299,7 +270,7 @@ static bool check_content(struct model *model, unsigned writer, unsigned file, c
 }
 
 /* Compares all files with their models; from now on they are as they were found. */
-static bool check_all(const char *top)
+static bool check_all(void)
 {
     static struct content found;
     bool good = true;
@@ -321,83 +292,44 @@ static bool check_all(const char *top)
     return good;
 }
 
-/* -- the daemon -- */
+/* -- cycles -- */
+
+static bool begin_cycle(const struct daemon *daemon, struct rng *rng)
+{
+    top = daemon->top;
+    seed = rng_u64(rng) >> 4;
+    shared->killed = false;
+    return check_all();
+}
+
+static void allow_errors(void)
+{
+    shared->killed = true;
+}
+
+static bool has_none_failed(void)
+{
+    return !shared->failed;
+}
 
 static const char *const layouts[] = {
     "layout=stripe(1M)", "layout=stripe(4K)", "layout=stripe(7,3)",
     "layout=stripe(1)",  "layout=one",        "layout={(0,1,6,1);(2,3,6,1);(4,5,6,1)} disp 2",
 };
 
-/* Writers hear of the daemon's death at once. */
-static bool reap_writer(pid_t writer)
-{
-    char command[64];
-
-    for (int i = 0; i < 10000; i++) {
-        if (waitpid(writer, NULL, WNOHANG) == writer)
-            return true;
-        sleep_us(1000);
-    }
-    printf("a writer hangs:\n");
-    fflush(stdout);
-    snprintf(command, sizeof command, "cat /proc/%d/stack /proc/%d/syscall", writer, writer);
-    (void) !system(command);
-    kill(writer, SIGKILL);
-    return false;
-}
-
-static bool cycle(const struct daemon *daemon, struct rng *rng)
-{
-    const char *layout = layouts[rng_below(rng, ARRAY_SIZE(layouts))];
-    uint64_t delay = rng_below(rng, 40000), seed = rng_u64(rng) >> 4;
-    pid_t pid = daemon_start(daemon, layout), writer[N_WRITERS];
-    bool good = true;
-
-    if (rng_chance(rng, 10)) { /* while it starts, or recovers */
-        sleep_us(rng_below(rng, 30000));
-        daemon_kill(pid);
-        return true;
-    }
-    if (!daemon_wait(daemon, pid))
-        return false;
-    if (!check_all(daemon->top)) {
-        daemon_kill(pid);
-        return false;
-    }
-    shared->killed = false;
-    fflush(stdout);
-    for (unsigned i = 0; i < N_WRITERS; i++)
-        if ((writer[i] = fork()) == 0)
-            write_until_killed(i, daemon->top, seed);
-    sleep_us(delay);
-    shared->killed = true;
-    daemon_kill(pid);
-    for (int i = 0; i < N_WRITERS; i++)
-        good = reap_writer(writer[i]) && good;
-    return good && !shared->failed;
-}
-
 int main(int argc, char **argv)
 {
-    struct daemon daemon = { .fallsfs = argv[1], .top = argv[2], .n_disks = MIN(argc - 3, MAX_DISKS) };
-    uint64_t n = 0;
+    const struct crash_test test = {
+        .layout = layouts,
+        .n_layouts = ARRAY_SIZE(layouts),
+        .early = 10,
+        .n_programs = N_WRITERS,
+        .begin = begin_cycle,
+        .work = write_until_killed,
+        .doom = allow_errors,
+        .over = has_none_failed,
+    };
 
-    if (argc < 4) {
-        fprintf(stderr, "usage: %s FALLSFS MOUNTPOINT DISK...\n", argv[0]);
-        return 2;
-    }
-    for (int i = 0; i < daemon.n_disks; i++)
-        daemon.disk[i] = argv[3 + i];
-    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED)
-        return 2;
-    for (struct rng rng = rng_from_env(500); rng_next(&rng); n++) {
-        struct rng chosen = rng_from_seed(rng.seed);
-
-        if (!cycle(&daemon, &chosen)) {
-            printf("in cycle %" PRIu64 "; " RNG_SEED "\n", n, rng.seed);
-            return 1;
-        }
-    }
-    return 0;
+    shared = crash_share(sizeof *shared);
+    return crash_main(argc, argv, 500, &test);
 }

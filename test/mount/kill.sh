@@ -4,19 +4,11 @@
 # disks: kill.sh FALLSFS FALLSCTL CLIENT
 # shellcheck disable=SC2317,SC2016  # functions are called by ok and not; words for other shells
 source "$(dirname "$0")/common.sh"
-client=$3
+source "$(dirname "$0")/crash.sh"
 
-# FALLSFS_CASES counts cases that cost microseconds.
-cycles=${FALLSFS_MOUNT_CASES:-$([ -n "${FALLSFS_FULL:-}" ] && echo 20000 || echo 500)}
-
+cycles=$(cycles 500 20000)
 make_volume 3
-ok "kill -9 $cycles times" env FALLSFS_CASES="$cycles" "$client" "$fallsfs" "$mnt" "${disks[@]}"
-cp "$work/out" "$log"
-check_log
-start
-ok 'everything can be removed' find "$mnt" -mindepth 1 -delete
-stop
-# A copy of a record may outlive its file when the daemon dies while it is written: it names no bytes, and fsck takes it.
-same 'subfiles that belong to nothing' "$(find "$work"/d*/.fallsfs/obj -type f ! -name '*.m' ! -name '*.m.new' | head)" ''
-same 'names that belong to nothing' "$(find "$work"/d*/.fallsfs/{tmp,todo,ns} -mindepth 1 2>/dev/null | head)" ''
+crash_often "kill -9 $cycles times" "$cycles" "$3" "${disks[@]}"
+remove_all "at the end"
+no_subfile_is_left
 finish

@@ -34,7 +34,7 @@ layout_of() {
     getfattr --absolute-names --only-values -n user.falls.layout "$1" 2>/dev/null
 }
 
-for verb in 'layout set' 'layout get' 'layout unset' create find where explain; do
+for verb in 'layout set' 'layout get' 'layout unset' 'array set' 'array get' 'array unset' create find where explain; do
     # shellcheck disable=SC2086  # two words
     expect 0 "*usage: fallsctl $verb*examples:*fallsctl $verb*fallsctl $verb*fallsctl $verb*" '' $verb --help
     # shellcheck disable=SC2086
@@ -82,6 +82,7 @@ expect 1 '' 'other: --array 8x8 is not *8192x8192:f8*' layout set --array 8x8 ot
 expect 1 '' "other: --array 8x:f8:block:1: in 'shape=8x *column 10: *" layout set --array 8x:f8:block:1 other
 
 # -- create --
+# needs: set, get, unset
 expect 0 '' '' create -S 64K -c 2 -i d3 a
 same 'from a disk on, and round' "$(layout_of a)" 'stripe(64K,2) on d3,d0'
 expect 0 '' '' create -i d1 b
@@ -118,9 +119,10 @@ expect 0 '' '' create --array 100x100x100:f4:block,cyclic,*:2x2x1 --disp 512 cub
 expect 0 '*the first 32 x 64 elements; the first plane of the last two dimensions' '' layout get --draw cube
 
 # -- where --
+# needs: create
 head -c 64 /dev/urandom >matrix
 while read -r place off element sub disk object; do
-    same "$place is where it says" "$(tail -c "+$((sub + 1))" "$object" | head -c 1 | xxd)" "$(tail -c "+$((off + 1))" matrix | head -c 1 | xxd)"
+    same "$place is where it says" "$(tail -c "+$((sub + 1))" "$object" | head -c 1 | od -An -tx1)" "$(tail -c "+$((off + 1))" matrix | head -c 1 | od -An -tx1)"
     same "$place is on $disk" "$object" "$work/$disk/${object#"$work"/d?/}"
     same "$place: elements go by disks" "d$element" "$disk"
 done < <("$fallsctl" where matrix 0 63 0,5 5,0 7,7)
@@ -130,7 +132,33 @@ matrix: 1,2,3: the array has 2 dimensions: *' where matrix 0 8,0 1,2,3
 expect 1 '' 'a: 1,1: nobody has said what array this is*user.falls.array*' where a 1,1
 expect 1 '' 'a: x: not an offset' where a x
 
+# -- what a file holds, by its header --
+# needs: create
+headers=$(dirname "$(realpath "$0")")/../fuzz/corpus/header
+cp "$headers/rows.npy" "$headers/classic.nc" .
+expect 1 '' 'rows.npy: nobody has said what it holds: *array set*' array get rows.npy
+expect 0 'would set rows.npy: shape=3x4 elem=8 type=<f8 order=row header=128' '' array set -n rows.npy
+not 'a dry run sets nothing' getfattr -n user.falls.array rows.npy
+expect 0 'rows.npy  shape=3x4 elem=8 type=<f8 order=row header=128' '' array set rows.npy
+expect 0 'rows.npy  shape=3x4 elem=8 type=<f8 order=row header=128' '' array get rows.npy
+expect 0 'classic.nc  shape=3x5 elem=8 type=>f8 order=row header=472' '' array set classic.nc:field
+json '.files[] | [.file, .array]' '["classic.nc","shape=3x5 elem=8 type=>f8 order=row header=472"]' array get classic.nc
+expect 0 '2,3  216  *' '' where rows.npy 2,3
+expect 0 'would unset classic.nc: *' '' array unset -n classic.nc
+json '.files[] | [.file, .done]' '["classic.nc",true]' array unset classic.nc
+expect 1 '' 'classic.nc: nothing was said of it itself' array unset classic.nc
+expect 1 '' '*classic.nc:field: is no file or directory in a mounted fallsfs*' array set "$headers/classic.nc:field"
+expect 3 'rows.npy  *' 'matrix: has no header that is known: *' array set rows.npy matrix
+# a layout that knows the header
+expect 0 '*' '' migrate --wait --array block,block:2x2 rows.npy
+same 'the layout of what it holds' "$(layout_of rows.npy)" \
+    'array(shape=3x4, elem=8, dist=(block,block), grid=2x2) disp 128 on d0-d3'
+ok 'it is the same file' cmp rows.npy "$headers/rows.npy"
+expect 1 '' 'classic.nc: --array block:2: nobody has said *' migrate --array block:2 classic.nc
+rm rows.npy classic.nc
+
 # -- find --
+# needs: where
 head -c 1M /dev/urandom >b
 expect 0 './a
 ./striped' '' find --layout stripe --match '<=1' --for 'stripe(64K,2)' ./a ./striped
@@ -158,6 +186,7 @@ rm fine
 expect 3 '*' './nowhere: No such file or directory' find . ./nowhere
 
 # -- explain --
+# needs: find
 expect 0 'matrix  array(*
   wanted  8 B of 64 B
   now     2 disks, 8 runs of 1 B on average; sieved: 2 requests, 26 B read, 31% useful, *
@@ -189,6 +218,7 @@ truncate -s 64M b
 json '.files[0].now | [.bytes_wanted, .estimated]' '[33554432,true]' explain --view 'stripe(1,2)' --element 0 b
 
 # -- an ordinary user needs no disks for this --
+# needs: explain
 install -m 755 "$fallsctl" "$work/fallsctl"
 chmod 755 .
 chmod 644 matrix

@@ -33,8 +33,8 @@ done <"$work/map"
 for off in 0 99 100 65636 299999; do
     at=$(value "at.$off" "$mnt/a")
     sub=${at#*suboffset=}
-    same "byte $off lies at $at" "$(tail -c "+$((${sub%% *} + 1))" "${at#*object=}" | head -c 1 | xxd)" \
-        "$(tail -c "+$((off + 1))" "$mnt/a" | head -c 1 | xxd)"
+    same "byte $off lies at $at" "$(tail -c "+$((${sub%% *} + 1))" "${at#*object=}" | head -c 1 | od -An -tx1)" \
+        "$(tail -c "+$((off + 1))" "$mnt/a" | head -c 1 | od -An -tx1)"
 done
 same 'offsets are sizes' "$(value at.64K "$mnt/a")" "$(value at.65536 "$mnt/a")"
 for name in at. at.x at.-1 at.99999999999999999999 nonsense layout.nonsense map.x lasterror; do
@@ -43,6 +43,7 @@ done
 same 'none of them is listed' "$(getfattr --absolute-names -d -m - "$mnt/a")" ''
 
 # -- what cannot be done, and why --
+# needs: what can be read
 refused 'map is read' 'Operation not permitted' setfattr -n user.falls.map -v x "$mnt/a"
 same 'lasterror says so' "$(value lasterror "$mnt/a")" 'user.falls.map can only be read'
 refused 'where a byte is, too' 'Operation not permitted' setfattr -n user.falls.at.5 -v x "$mnt/a"
@@ -52,6 +53,7 @@ same 'lasterror has the newest' "$(value lasterror "$mnt/a")" 'user.falls.nonsen
 refused 'lasterror is about one file' 'No such attribute' getfattr -n user.falls.lasterror "$mnt"
 
 # -- files --
+# needs: what can be read
 restart -o 'layout=stripe(64K)'
 : >"$mnt/empty"
 ok 'an empty file takes a layout' set_layout 'stripe(4K,2) disp 512 on d1,d3' "$mnt/empty"
@@ -98,6 +100,7 @@ done | grep -o 'disk=d[0-9]' | sort | uniq -c >"$work/spread"
 same 'on both disks, and no other' "$(awk '$1 >= 5 { print $2 }' "$work/spread" | tr '\n' ' ')" 'disk=d1 disk=d3 '
 
 # -- what is refused, and why --
+# needs: files --
 : >"$mnt/bad"
 bad() {
     refused "$1" "$2" set_layout "$1" "$mnt/bad"
@@ -121,6 +124,7 @@ case $(value lasterror "$mnt") in
 esac
 
 # -- a disk that has gone meanwhile --
+# needs: what is refused
 mv "$work/d3/.fallsfs/layout" "$work/layout"
 refused 'a layout for no disk' 'No such device or address' set_layout 'stripe(12345)' "$mnt/bad"
 same 'why' "$(value lasterror "$mnt/bad")" \
@@ -130,6 +134,7 @@ mv "$work/layout" "$work/d3/.fallsfs/layout"
 ok 'when it is back' set_layout 'stripe(12345)' "$mnt/bad"
 
 # -- directories --
+# needs: files --
 mkdir -p "$mnt/dir/sub/deep"
 refused 'a directory has none of its own' 'No such attribute' getfattr -n user.falls.layout "$mnt/dir"
 same 'it has the mount'"'"'s' "$(value layout.json "$mnt/dir" | jq -r '.layout + " " + .from')" 'stripe(64K) on d0-d3 mount'
@@ -187,6 +192,7 @@ same 'after a crash' "$(layout_of_new "$mnt/moved/f")" 'stripe(8K) on d0-d3'
 same 'and not' "$(layout_of_new "$mnt/dir/f")" 'one on d0-d3'
 
 # -- what the bytes mean --
+# needs: directories --
 set_array() {
     setfattr -n user.falls.array -v "$1" "$2"
 }
@@ -199,6 +205,8 @@ same 'and moves nothing' "$(value map "$mnt/moved/bytes")" "$(cat "$work/map.bef
 ok 'the bytes are the same' cmp "$work/bytes" "$mnt/moved/bytes"
 refused 'it is checked' 'Invalid argument' set_array 'shape=100x type=f8' "$mnt/moved/bytes"
 same 'and why not' "$(value lasterror "$mnt/moved/bytes")" "column 12: expected a number, found 'type'"
+refused 'types are numpy'"'"'s' 'Invalid argument' set_array 'shape=4 type=zz' "$mnt/moved/bytes"
+same 'and why it is none' "$(value lasterror "$mnt/moved/bytes" | cut -d , -f 1)" 'column 14: zz is no type that numpy has'
 same 'what was is still there' "$(value array "$mnt/moved/bytes" | cut -c 1-13)" 'shape=100x125'
 ok 'so it is with directories' set_array 'shape=8x8' "$mnt/moved"
 same 'for what is below' "$(value array "$mnt/moved/deep/f")" 'shape=8x8'
@@ -287,6 +295,8 @@ ok 'root' set_layout 'stripe(8K)' "$mnt/ann/f"
 stop
 
 # -- rules, pools --
+# needs: files --
+# needs: who may
 rm -rf "$work"/d[0-9]*
 mkdir "$work"/d{0,1,2,3}
 disks=("$work"/d{0,1,2,3})
@@ -316,6 +326,7 @@ done < <(value map "$mnt/two"; value map "$mnt/bytes.npy"; value map "$mnt/dir/b
 stop
 
 # -- everyday programs take directories' layouts along, and never fail for files' --
+# needs: rules, pools
 # what NAME is of all directories below $1, and of files
 layouts_below() (
     cd "$1" && find . -type d | sort | while read -r path; do
@@ -379,10 +390,10 @@ as 1000 mkdir "$home/mnt" "$home/d0" "$home/d1"
 ok 'a user formats' as 1000 "$fallsctl" format "$home/d0" "$home/d1"
 as 1000 "$fallsfs" -f -o layout_allow=admin "$home/d0" "$home/d1" "$home/mnt" >"$log" 2>&1 &
 user_daemon=$!
-for ((i = 0; i < 500; i++)); do
-    [ "$(as 1000 stat -f -c %t "$home/mnt" 2>/dev/null)" = 65735546 ] && break
-    sleep 0.02
-done
+is_served_to() {
+    [ "$(as "$1" stat -f -c %t "$2" 2>/dev/null)" = 65735546 ]
+}
+await 10 is_served_to 1000 "$home/mnt"
 use_as_user() {
     cd "$1" || exit 1
     n_failed=0
@@ -420,6 +431,15 @@ PYTHON
     [ "$(value layout f600)" = 'stripe(3) on d0-d1' ]
 }
 ok 'all of it' as 1000 bash -c "$(declare -f fail value set_layout set_array layouts_below make_tree use_as_user); use_as_user '$home/mnt'"
+# Other users' mounts are left out of what is listed, and named; asked for by name they are refused.
+for verb in status jobs groups; do
+    as 1001 "$fallsctl" "$verb" >"$work/list" 2>"$work/why"
+    same "$verb of all mounts, with one that may not be asked" "$?" 0
+    ok "$verb says what it leaves out" grep "left out: .*$home/mnt" "$work/why"
+    not "$verb does not list it" grep "$home/mnt" "$work/list"
+    same "$verb says no more" "$(wc -l <"$work/why")" 1
+    not "$verb of that mount" as 1001 "$fallsctl" "$verb" "$home/mnt"
+done
 ok 'the user unmounts' as 1000 fusermount3 -u "$home/mnt"
 reap "$user_daemon"
 same 'the daemon ends well' $? 0

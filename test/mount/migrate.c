@@ -4,6 +4,7 @@
  *     migrate append FILE N SECONDS     N processes append records; each finds its own, in order, none is torn
  *     migrate read FILE SECONDS         bytes that nobody writes are the same at any moment, however they are read
  *     migrate write FILE SECONDS SEED   random writes, cuts, holes; each read is what was written last */
+#include "layout/clock.h"
 #include "test/support/rng.h"
 
 #include <fcntl.h>
@@ -14,7 +15,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define RECORD 100
@@ -33,10 +33,7 @@ PRINTF_LIKE(1, 2) static void die(const char *fmt, ...)
 
 static double seconds(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double) now.tv_sec + (double) now.tv_nsec / 1e9;
+    return (double) clock_ns() * 1e-9;
 }
 
 static int open_or_die(const char *path, int flags)

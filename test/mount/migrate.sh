@@ -3,6 +3,7 @@
 # Files get other layouts while programs use them: migrate.sh FALLSFS FALLSCTL FSCK MIGRATE MIGRATOR OPS_EQUAL KILL
 # shellcheck disable=SC2317,SC2016  # functions are called by ok and not; words for other shells
 source "$(dirname "$0")/common.sh"
+source "$(dirname "$0")/crash.sh"
 fsck=$3
 client=$4
 migrator=$5
@@ -12,6 +13,11 @@ duration=$([ -n "${FALLSFS_FULL:-}" ] && echo 60 || echo 2)
 
 value() {
     getfattr -n "user.falls.$1" --only-values "$2" 2>/dev/null
+}
+
+# has_value NAME FILE TEXT: TEXT is in it
+has_value() {
+    [[ $(value "$1" "$2") == *"$3"* ]]
 }
 
 migrate() {
@@ -51,9 +57,11 @@ clean() {
     ok "$1: fsck" "$fsck" -n "${disks[@]}"
 }
 
+head -c 40000001 /dev/urandom >"$work/random"
+
+# -- one layout after the other --
 make_volume 4
 start -o 'layout=stripe(1M)'
-head -c 40000001 /dev/urandom >"$work/random"
 cp "$work/random" "$mnt/f"
 links=$(stat -c %h "$mnt/f")
 for layout in 'stripe(64K)' one 'stripe(1000) disp 100' 'array(shape=1000x1000, elem=8, dist=(*,block), grid=1x4)' 'stripe(7,2) on d1,d3'; do
@@ -80,7 +88,8 @@ not 'no such order' migrate 'pause' "$mnt/empty"
 not 'a job that is over' migrate cancel "$mnt/f"
 mkdir "$mnt/dir"
 
-# Holes stay holes, however long.
+# -- holes stay holes, however long --
+# needs: one layout
 truncate -s 1T "$mnt/sparse"
 printf x | dd of="$mnt/sparse" bs=1 seek=$((1 << 39)) conv=notrunc status=none
 ok 'a sparse file' migrate 'stripe(64K)' "$mnt/sparse"
@@ -89,7 +98,8 @@ ok 'it takes no room' test "$(du -sk "$work"/d[0-9] | awk '{ n += $1 } END { pri
 same 'its byte' "$(dd if="$mnt/sparse" bs=1 skip=$((1 << 39)) count=1 status=none)" x
 rm "$mnt/sparse"
 
-# What lies right already is not moved, not even for a moment.
+# -- what lies right already is not moved, not even for a moment --
+# needs: one layout
 subfile() {
     value map "$mnt/kept" | sed -n "s/^element=$1 .*object=//p" | xargs stat -c %i
 }
@@ -104,23 +114,18 @@ restart -o 'layout=stripe(1M)'
 ok 'another disk: content after a remount' cmp -n 1000000 "$work/random" "$mnt/kept"
 rm "$mnt/kept"
 
-# Orders, and who may give them.
+# -- orders, and who may give them --
+# needs: one layout
 ok 'slowly' migrate 'limit=1M stripe(64K)' "$mnt/f"
 not 'twice' migrate 'one' "$mnt/f"
 ok 'pause' migrate pause "$mnt/f"
-for ((i = 0; i < 500; i++)); do
-    case $(value migrate "$mnt/f") in *state=paused*) break ;; esac
-    sleep 0.02
-done
+await 10 has_value migrate "$mnt/f" state=paused
 printf 'in the middle' | dd of="$mnt/f" bs=1 seek=1000 conv=notrunc status=none
 printf 'in the middle' | dd of="$work/random" bs=1 seek=1000 conv=notrunc status=none
 chmod 755 "$mnt"
 not 'not by others' as 1000 setfattr -n user.falls.migrate -v cancel "$mnt/f"
 restart -o 'layout=stripe(1M)'
-for ((i = 0; i < 500; i++)); do
-    case $(value jobs.0 "$mnt") in *state=paused*) break ;; esac
-    sleep 0.02
-done
+await 10 has_value jobs.0 "$mnt" state=paused
 case $(value jobs.0 "$mnt") in
 *' state=paused '*' f') ;;
 *) fail "a remount: $(value jobs.0 "$mnt")" ;;
@@ -132,10 +137,7 @@ ok 'resumed: reached' finished "$mnt/f"
 ok 'resumed: content' cmp "$work/random" "$mnt/f"
 ok 'slowly again' migrate 'limit=1M one' "$mnt/f"
 ok 'cancel' migrate cancel "$mnt/f"
-for ((i = 0; i < 500; i++)); do
-    case $(value migrate "$mnt/f") in *state=cancelled*) break ;; esac
-    sleep 0.02
-done
+await 10 has_value migrate "$mnt/f" state=cancelled
 same 'cancelled' "$(value layout "$mnt/f")" 'stripe(64K) on d0-d3'
 ok 'cancelled: content' cmp "$work/random" "$mnt/f"
 mkdir -m 777 "$mnt/theirs"
@@ -145,14 +147,8 @@ number=$(value jobs.0 "$mnt" | sed -n 's,^job=\([0-9]*\) .* theirs/f$,\1,p')
 not 'by number: who may not write to the root' as 1000 setfattr -n user.falls.jobs -v "cancel $number" "$mnt"
 ok 'fallsctl knows another way' as 1000 "$fallsctl" jobs cancel "$number" "$mnt"
 not 'for who owns the file alone' as 2000 "$fallsctl" jobs cancel "$number" "$mnt"
-for ((i = 0; i < 500; i++)); do
-    case $(value migrate "$mnt/theirs/f") in *state=cancelled*) break ;; esac
-    sleep 0.02
-done
-case $(value migrate "$mnt/theirs/f") in
-*state=cancelled*) ;;
-*) fail "cancelled by its owner: $(value migrate "$mnt/theirs/f")" ;;
-esac
+await 10 has_value migrate "$mnt/theirs/f" state=cancelled
+has_value migrate "$mnt/theirs/f" state=cancelled || fail "cancelled by its owner: $(value migrate "$mnt/theirs/f")"
 rm -r "$mnt/theirs"
 ok 'one that is removed' migrate 'limit=1M one' "$mnt/f"
 rm "$mnt/f"
@@ -160,7 +156,7 @@ stop
 clean 'at the end'
 same 'nothing is left' "$(find "$work"/d*/.fallsfs/obj -type f | wc -l)" 0
 
-# Bytes that are lost do not become zeros.
+# -- bytes that are lost do not become zeros --
 make_volume 3
 start -o 'layout=stripe(64K)'
 head -c 1000000 "$work/random" >"$mnt/f"
@@ -182,7 +178,7 @@ start
 ok 'and when they are back, so is the file' cmp -n 1000000 "$work/random" "$mnt/f"
 stop
 
-# A full disk ends the migration, not the user's write.
+# -- a full disk ends the migration, not the user's write --
 rm -rf "$work"/d[0-9]*
 mkdir "$work/d0" "$work/d1"
 mount -t tmpfs -o size=30m,mode=700 tmpfs "$work/d1" || die 'tmpfs'
@@ -192,10 +188,10 @@ start -o 'layout=one on d1'
 ok 'a file on the other disk' "$fallsctl" create -L 'one on d0' "$mnt/f"
 head -c 20000000 "$work/random" >"$mnt/f"
 ok 'to the small disk' migrate 'limit=20M one on d1' "$mnt/f"
-for ((i = 0; i < 500; i++)); do
-    [ "$(value migrate "$mnt/f" | sed 's/.* done=\([0-9]*\).*/\1/')" -lt 8000000 ] || break
-    sleep 0.02
-done
+has_done_some() {
+    [ "$(value migrate "$mnt/f" | sed 's/.* done=\([0-9]*\).*/\1/')" -ge 8000000 ]
+}
+await 10 has_done_some
 ok 'a user needs the room' dd if="$work/random" of="$mnt/user" bs=1M count=25 status=none
 not 'so the migration fails' finished "$mnt/f"
 case $(cat "$work/out") in
@@ -213,7 +209,7 @@ stop
 clean 'full disk'
 umount "$work/d1"
 
-# Programs at work.
+# -- programs at work --
 make_volume 3
 start -o 'layout=stripe(64K)'
 head -c 5000001 /dev/urandom >"$mnt/read"
@@ -245,16 +241,11 @@ for layout in 'stripe(64K)' 'stripe(7,3)'; do
     ok "after random operations, $layout: fsck" "$fsck" -n "${disks[@]}"
 done
 
-# The daemon is killed, again and again.
+# -- the daemon is killed, again and again --
 make_volume 3
 start_migrator 3
-ok 'kill -9 while files are migrated' env FALLSFS_CASES=$((duration * 70)) "$kill_daemon" "$fallsfs" "$mnt" "${disks[@]}"
+crash_often 'kill -9 while files are migrated' $((duration * 70)) "$kill_daemon" "${disks[@]}"
 stop_migrator 50
-cp "$work/out" "$log"
-check_log
-start
-ok 'everything can be removed' find "$mnt" -mindepth 1 -delete
-stop
-same 'subfiles that belong to nothing' "$(find "$work"/d*/.fallsfs/obj -type f ! -name '*.m' ! -name '*.m.new' | head)" ''
-same 'names that belong to nothing' "$(find "$work"/d*/.fallsfs/{tmp,todo,ns} -mindepth 1 2>/dev/null | head)" ''
+remove_all "at the end"
+no_subfile_is_left
 finish

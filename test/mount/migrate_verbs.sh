@@ -18,11 +18,10 @@ layout_of() {
 
 # reaches FILE STATE
 reaches() {
-    local i
-    for ((i = 0; i < 500; i++)); do
-        [ "$(state "$1")" != "$2" ] || return 0
-        sleep 0.02
-    done
+    has_reached() {
+        [ "$(state "$1")" = "$2" ]
+    }
+    await 10 has_reached "$@" && return
     getfattr -n user.falls.migrate --only-values "$1"
     return 1
 }
@@ -47,6 +46,7 @@ same 'in which a file is counted once' "$("$fallsctl" migrate -n --json -L one t
 ok 'its bytes' cmp "$work/random" c
 
 # -- names from find --
+# needs: a file with several
 ok 'names from find' sh -c "'$fallsctl' find --layout 'stripe(64K)' -0 tree | '$fallsctl' migrate --wait -L one -0"
 same 'they were migrated' "$(layout_of tree/a) $(layout_of tree/single)" 'one on d0-d3 one on d0-d3'
 ok 'beside others' sh -c "printf 'tree/a\\0tree/b\\0' | '$fallsctl' migrate --wait -L 'stripe(4K)' -0 tree/single"
@@ -55,6 +55,7 @@ refused 'what is not there' 'nowhere: No such file' sh -c "printf 'nowhere' | '$
 ok 'nothing' "$fallsctl" migrate -L one -0
 
 # -- what became of it --
+# needs: names from find
 same 'waited for' "$("$fallsctl" migrate --wait --json -L 'stripe(8K)' tree | jq -c '[.files[] | .state] | unique')" '["done"]'
 same 'had it' "$("$fallsctl" migrate --wait --json -L 'stripe(8K)' tree | jq -c '[.files[] | .state] | unique')" '["done"]'
 ok 'slowly' "$fallsctl" migrate --limit 100K -L one tree/a
@@ -128,6 +129,11 @@ same 'nothing was begun' "$(state by)" ''
 ok 'a directory' migrate_all 'stripe(16K)' by
 ok 'all in it is done' reaches by 'done'
 same 'and counted' "$(getfattr --only-values -n user.falls.migrate by | sed 's/.* files/files/')" 'files=62 failed=0'
+ln by/attribute/7 by/attribute/seven
+ok 'again, with a file of two names' migrate_all 'stripe(16K)' by
+ok 'that is done' reaches by 'done'
+same 'it is one file' "$(getfattr --only-values -n user.falls.migrate by | sed 's/.* files/files/')" 'files=62 failed=0'
+rm by/attribute/seven
 same 'also far below' "$(layout_of by/attribute/deep/large) $(layout_of by/attribute/7) $(layout_of by/theirs/file)" \
     'stripe(16K) on d0-d3 stripe(16K) on d0-d3 stripe(16K) on d0-d3'
 ok 'the bytes are the same' cmp "$work/random" by/attribute/deep/large
@@ -143,6 +149,89 @@ refused 'nothing goes on' 'Invalid argument' migrate_all resume by/attribute
 ok 'the owner of a directory' as 1000 setfattr -n user.falls.migrate -v one by/theirs
 ok 'is refused what others own' reaches by/theirs failed
 same 'that stays' "$(layout_of by/theirs/file)" 'stripe(16K) on d0-d3'
+
+# -- directories, by fallsctl: an order to the mount --
+# needs: directories, by attribute
+orders() {
+    getfattr --only-values --absolute-names -n user.falls.jobs.json "$mnt" 2>/dev/null
+}
+# order_is JQ-FILTER: of the newest order, within a while
+order_is() {
+    local i
+    for ((i = 0; i < 1500; i++)); do
+        orders | jq -e ".orders[0] | $1" >/dev/null && return 0
+        sleep 0.02
+    done
+    orders
+    return 1
+}
+same 'a directory is one order' "$("$fallsctl" migrate --json --limit 10K -L 'stripe(7)' by/attribute | jq -c '[.files[] | [.file, .layout, .state]]')" \
+    '[["by/attribute","stripe(7)","running"]]'
+n=$(orders | jq '.orders[0].number')
+ok 'the same again' "$fallsctl" migrate --limit 10K -L 'stripe(7)' by/attribute
+same 'is the same order' "$(orders | jq '.orders[0].number')" "$n"
+refused 'another one' 'files are being moved already (the files below a directory, for user 0)' "$fallsctl" migrate --restripe by/theirs
+ok 'paused' migrate_all pause by/attribute
+same 'nobody waits for it' "$(timeout 20 "$fallsctl" migrate --wait --json --limit 10K -L 'stripe(7)' by/attribute | jq -c '[.files[].state]')" '["paused"]'
+ok 'cancelled' migrate_all cancel by/attribute
+ok 'it ends' reaches by/attribute cancelled
+for i in $(seq 10); do
+    migrate_all 'limit=10K one' by/attribute
+    migrate_all cancel by/attribute
+    reaches by/attribute cancelled || break
+    migrate_all "stripe(1$i)" by/attribute
+    reaches by/attribute 'done' || break
+done
+same 'files are free when an order is cancelled' "$i $(layout_of by/attribute/deep/large)" '10 stripe(110) on d0-d3'
+ok 'an order that nobody waits for' "$fallsctl" migrate --limit 1M -L 'stripe(9)' by/attribute
+ok 'can be waited for' timeout 60 "$fallsctl" jobs wait "$mnt"
+same 'until it is over' "$(state by/attribute)" 'done'
+ok 'two directories, one after the other' "$fallsctl" migrate -L 'stripe(32K)' by/attribute by/theirs
+ok 'both are done' reaches by/theirs 'done'
+same 'with what was said' "$(layout_of by/attribute/deep/large) $(layout_of by/theirs/file)" 'stripe(32K) on d0-d3 stripe(32K) on d0-d3'
+mkdir -p by/mixed/deep
+for i in 1 2 3; do
+    cp "$work/random" "by/mixed/$i"
+    cp "$work/random" "by/mixed/deep/$i"
+done
+chown 1000 by/mixed by/mixed/1 by/mixed/2 by/mixed/deep/3
+same 'what others own is named' "$(as 1000 "$fallsctl" migrate --wait --json -L 'stripe(8K)' by/mixed 2>/dev/null | jq -c '[.files[] | select(has("error")) | .file] | sort')" \
+    '["by/mixed/3","by/mixed/deep/1","by/mixed/deep/2"]'
+same 'as a look says' "$(as 1000 "$fallsctl" migrate -n --json -L 'stripe(8K)' by/mixed 2>/dev/null | jq -c '[.files[] | select(has("error")) | .file] | sort')" \
+    '["by/mixed/3","by/mixed/deep/1","by/mixed/deep/2"]'
+as 1000 "$fallsctl" migrate --wait -L 'stripe(4K)' by/mixed >"$work/said" 2>&1
+same 'in part' $? 3
+same 'with words' "$(sort "$work/said" | head -1)" 'by/mixed/3: only the owner, user 0, and root may set this: ask them'
+same 'the others are done' "$(layout_of by/mixed/1) $(layout_of by/mixed/deep/3) $(layout_of by/mixed/3)" \
+    'stripe(4K) on d0-d3 stripe(4K) on d0-d3 stripe(1M) on d0-d3'
+chown 0 by/mixed
+as 1000 "$fallsctl" migrate --wait -L 'stripe(2K)' by/mixed >"$work/said" 2>&1
+same 'of a directory that is not theirs, too' "$? $(layout_of by/mixed/1) $(layout_of by/mixed/deep/3)" '3 stripe(2K) on d0-d3 stripe(2K) on d0-d3'
+
+# -- the tool is killed in the midst of an order --
+# needs: directories, by fallsctl
+mkdir killed
+for i in $(seq 40); do
+    head -c 200000 "$work/random" >"killed/$i"
+done
+last=$(orders | jq '.orders[0].number')
+"$fallsctl" migrate --wait --limit 200K -L one killed >"$work/said" 2>&1 &
+tool=$!
+ok 'some are on their way' order_is ".number > $last and .moved > 0"
+kill -9 "$tool"
+wait "$tool" 2>"$work/out"
+same 'the order goes on' "$(orders | jq -c '.orders[0] | [.state, .files < 40]')" '["running",true]'
+ok 'until all is done' order_is '.state == "done" and .files == 40 and .moved == 40 and .failed == 0'
+same 'with one layout' "$(for i in killed/*; do layout_of "$i"; echo; done | sort -u)" 'one on d0-d3'
+same 'and the same bytes' "$(for i in killed/*; do head -c 200000 "$work/random" | cmp - "$i"; done)" ''
+last=$(orders | jq '.orders[0].number')
+"$fallsctl" migrate --wait --limit 400K -L 'stripe(8K)' killed >"$work/said" 2>&1 &
+tool=$!
+ok 'once more' order_is ".number > $last and .state == \"running\" and .moved > 0"
+kill -9 "$tool"
+wait "$tool" 2>"$work/out"
+ok 'the same command shows on' "$fallsctl" migrate --wait --json --limit 400K -L 'stripe(8K)' killed
+same 'with all there is to tell' "$(jq -c '[(.files | length), ([.files[].state] | unique)]' "$work/out")" '[40,["done"]]'
 ok 'the end of the mount' migrate_all 'limit=10K stripe(7)' by
 cd /
 stop

@@ -27,7 +27,7 @@ struct step {
 };
 
 static struct step steps[OPS_PER_CASE];
-static bool migrates;
+bool migrates;
 
 /* Those that did something, and the last. */
 static void print_steps(unsigned n)
@@ -99,6 +99,17 @@ static void parent_of(const char *path, char *ret)
         strcpy(ret, ".");
 }
 
+/* Where others ask about a directory while it changes, the kernel may believe for a second what they were told: then
+ * the file system itself is asked. */
+static bool look(int dir, const char *path, struct stat *ret_st)
+{
+    const int flags = AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC;
+    struct statx now;
+
+    return (!migrates || statx(dir, path, flags, STATX_BASIC_STATS, &now) == 0) &&
+           fstatat(dir, path, ret_st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 static void watch(struct side side[2], const struct op *op, struct watch *ret)
 {
     char path[N_WATCHED - 1][PATH_MAX];
@@ -109,7 +120,7 @@ static void watch(struct side side[2], const struct op *op, struct watch *ret)
     parent_of(path[1], path[3]);
     for (int i = 0; i < 2; i++) {
         for (int n = 0; n < N_WATCHED - 1; n++)
-            ret->there[i][n] = fstatat(side[i].root, path[n], &ret->st[i][n], AT_SYMLINK_NOFOLLOW) == 0;
+            ret->there[i][n] = look(side[i].root, path[n], &ret->st[i][n]);
         ret->there[i][N_WATCHED - 1] = fstat(side[i].fd[op->fd], &ret->st[i][N_WATCHED - 1]) == 0;
     }
 }

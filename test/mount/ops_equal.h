@@ -66,6 +66,7 @@ bool same_fds(struct side side[2], const struct op *op);
 bool same_path(struct side side[2], const char *path, const struct op *op);
 
 /* Everything below two directories. */
+extern bool migrates; /* files get other layouts meanwhile */
 bool same_tree(int mount, int plain, const char *path);
 
 #endif

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATIENCE 30 /* seconds for one check */
+#define PATIENCE 90 /* seconds for one check */
 
 static const char *current;
 

@@ -363,6 +363,9 @@ static void seeking_data_and_holes(void)
     EXPECT(lseek(fd, (off_t) 64 * MIB, SEEK_DATA) == (off_t) 64 * MIB);
     EXPECT(lseek(fd, (off_t) 64 * MIB, SEEK_HOLE) >= (off_t) 65 * MIB);
     EXPECT_ERROR(ENXIO, lseek(fd, (off_t) 128 * MIB, SEEK_HOLE));
+    EXPECT_ERROR(ENXIO, lseek(fd, -1, SEEK_DATA));
+    EXPECT_ERROR(ENXIO, lseek(fd, -1, SEEK_HOLE));
+    EXPECT_ERROR(EINVAL, lseek(fd, -1, SEEK_SET));
     EXPECT(lseek(fd, (off_t) 128 * MIB - 1, SEEK_HOLE) == (off_t) 128 * MIB - 1);
 }
 

@@ -396,6 +396,33 @@ static void acl_is_the_owners(void)
         "clears_" #mode "_on_" #how, clears_##mode##_on_##how \
     }
 
+static int set_acl_as_owner(void)
+{
+    struct acl acl = acl_of(7, 4, 5, 5, 4);
+
+    become(1000, 1000, 1);
+    return setxattr("f", "system.posix_acl_access", &acl, sizeof acl, 0) == 0 ? 0 : 1;
+}
+
+static mode_t mode_after_acl_by_owner(gid_t group)
+{
+    struct stat st;
+
+    EXPECT(chown("f", 1000, group) == 0 && chmod("f", 02755) == 0);
+    EXPECT(in_child(set_acl_as_owner) == 0);
+    EXPECT(stat("f", &st) == 0);
+    return st.st_mode & 07777;
+}
+
+static void acl_by_a_stranger_to_the_group_clears_setgid(void)
+{
+    close(make_file("f", 0644, "data"));
+    EXPECT(mode_after_acl_by_owner(1000) == 02754);
+    EXPECT(mode_after_acl_by_owner(3000) == 02754);
+    EXPECT(mode_after_acl_by_owner(4000) == 0754);
+    EXPECT(chmod("f", 0) == 0 && mode_after_acl_by_owner(4000) == 0754);
+}
+
 const struct check checks_of_rights[] = {
     { "new_names_belong_to_the_caller", new_names_belong_to_the_caller },
     { "umask_masks", umask_masks },
@@ -421,5 +448,6 @@ const struct check checks_of_rights[] = {
     { "acl_grants_and_denies", acl_grants_and_denies },
     { "default_acl_is_handed_down", default_acl_is_handed_down },
     { "acl_is_the_owners", acl_is_the_owners },
+    { "acl_by_a_stranger_to_the_group_clears_setgid", acl_by_a_stranger_to_the_group_clears_setgid },
     { NULL, NULL },
 };

@@ -119,6 +119,74 @@ static void writing_moves_mtime_and_ctime(void)
     EXPECT(later(before.st_mtim, after.st_mtim) && later(before.st_ctim, after.st_ctim));
 }
 
+/* What make(1) goes by: a later change has no earlier time, whoever made it and however soon. */
+/* A name is made in a directory after a file was written, and a file is written after that; nobody looks at them
+ * meanwhile. */
+static void what_is_made_later_is_not_older(void)
+{
+    static const char *const kinds[] = { "d", "l", "p", "f", "in" };
+
+    for (int i = 0; i < 60; i++) {
+        char before[16], made[16], after[16];
+        const char *kind = kinds[i % 5];
+
+        snprintf(before, sizeof before, "before%d", i);
+        snprintf(made, sizeof made, "%s%d", kind, i);
+        snprintf(after, sizeof after, "after%d", i);
+        if (i % 5 == 4)
+            EXPECT(mkdir(made, 0755) == 0);
+        close(make_file(before, 0644, "x"));
+        if (i % 5 == 0) {
+            EXPECT(mkdir(made, 0755) == 0);
+        } else if (i % 5 == 1) {
+            EXPECT(symlink("x", made) == 0);
+        } else if (i % 5 == 2) {
+            EXPECT(mkfifo(made, 0644) == 0);
+        } else if (i % 5 == 3) {
+            close(make_file(made, 0644, ""));
+        } else {
+            char name[32];
+
+            snprintf(name, sizeof name, "%s/x", made);
+            EXPECT(mkdir(name, 0755) == 0);
+        }
+        close(make_file(after, 0644, "x"));
+    }
+    for (int i = 0; i < 60; i++) {
+        char before[16], made[16], after[16];
+
+        snprintf(before, sizeof before, "before%d", i);
+        snprintf(made, sizeof made, "%s%d", kinds[i % 5], i);
+        snprintf(after, sizeof after, "after%d", i);
+        EXPECT(!later(stat_of(before).st_mtim, stat_of(made).st_mtim));
+        EXPECT(!later(stat_of(made).st_mtim, stat_of(after).st_mtim));
+        EXPECT(!later(stat_of(before).st_mtim, stat_of(before).st_ctim));
+    }
+}
+
+static void later_changes_are_not_older(void)
+{
+    int source = make_file("source", 0644, "");
+
+    for (int i = 0; i < 200; i++) {
+        struct timespec touched, written;
+        char name[16];
+
+        EXPECT(futimens(source, NULL) == 0);
+        touched = stat_of("source").st_mtim;
+        EXPECT(pwrite(source, "x", 1, 0) == 1);
+        written = stat_of("source").st_mtim;
+        EXPECT(!later(touched, written));
+        snprintf(name, sizeof name, "%d", i);
+        close(make_file(name, 0644, ""));
+        EXPECT(!later(written, stat_of(name).st_mtim));
+        EXPECT(pwrite(source, "x", 1, 0) == 1);
+        written = stat_of("source").st_mtim;
+        EXPECT(utimensat(AT_FDCWD, name, NULL, 0) == 0);
+        EXPECT(!later(written, stat_of(name).st_mtim));
+    }
+}
+
 static void mapping_moves_mtime(void)
 {
     int fd = make_file("a", 0644, "abc");
@@ -282,6 +350,8 @@ const struct check checks_of_times[] = {
     { "who_may_set_times", who_may_set_times },
     { "set_times_stay_set", set_times_stay_set },
     { "writing_moves_mtime_and_ctime", writing_moves_mtime_and_ctime },
+    { "later_changes_are_not_older", later_changes_are_not_older },
+    { "what_is_made_later_is_not_older", what_is_made_later_is_not_older },
     { "mapping_moves_mtime", mapping_moves_mtime },
     { "what_moves_ctime_only", what_moves_ctime_only },
     { "what_moves_no_ctime", what_moves_no_ctime },

@@ -32,6 +32,7 @@ same 'so are stamps and layouts' "$(find "$work"/d*/.fallsfs/{volume,lock,layout
 not 'another user reads the file' as 1000 cat "$mnt/secret"
 
 # -- attributes --
+# needs: what lies on the disks
 
 echo x >"$mnt/f"
 chown 1000:1000 "$mnt/f"
@@ -49,6 +50,7 @@ ok 'the file is whole' grep -q x "$mnt/f"
 ok 'copying takes no record along' sh -c "cp -a '$mnt/open' '$mnt/copy' && cmp '$mnt/open' '$mnt/copy'"
 
 # -- nothing in the mount gives rights --
+# needs: what lies on the disks
 
 ok 'nosuid and nodev' grep -qE " $mnt [^-]*nosuid,nodev[^-]* - fuse.fallsfs " /proc/self/mountinfo
 cp /usr/bin/id "$mnt/id"
@@ -60,6 +62,7 @@ not 'devices cannot be opened' cat "$mnt/null"
 stop
 
 # -- things planted where subfiles should be --
+# needs: nothing in the mount
 
 # planted WHAT COMMAND: with the command run on the path of the second subfile, reading and writing fail, at once
 planted() {
@@ -179,7 +182,7 @@ user_start() {
 }
 
 user_stop() {
-    ok 'the user unmounts' as "$user" fusermount3 -u "$umnt"
+    ok 'the user unmounts' as "$user" "$fallsctl" umount "$umnt"
     reap "$udaemon"
     same 'the daemon ends well' $? 0
     cp "$ulog" "$log"
@@ -195,6 +198,9 @@ user_start -o 'layout=stripe(4K)' || die "a user mounts: $(cat "$ulog")"
 ok 'nosuid and nodev' grep -qE " $umnt [^-]*nosuid,nodev[^-]* - fuse.fallsfs " /proc/self/mountinfo
 not 'root does not look in' ls "$umnt"
 not 'nor another user' as 2000 ls "$umnt"
+ok "root's status finds nothing to be done about it" "$fallsctl" status "$umnt"
+ok 'nor has df' "$fallsctl" df "$umnt"
+same 'it tells of the disks' "$("$fallsctl" df "$umnt" | grep -c "$work/home/d[01]")" 2
 use_as_user() {
     as "$user" bash -ec '
         cd "$1"

@@ -13,18 +13,16 @@
  *     life 2   base (empty)     + changes          <- fsync: life 2 is what there is, its bytes are its base
  */
 #include "test/mount/crash.h"
-#include "test/support/rng.h"
+#include "test/mount/writer.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define N_LIVES       6
@@ -65,6 +63,8 @@ struct disk {
 };
 
 static struct shared *shared;
+static const char *top; /* of the mount */
+static uint64_t seed;   /* of what writers do in this cycle */
 
 /* -- what was done -- */
 
@@ -132,13 +132,6 @@ static void apply(struct model *model, const struct change *c, unsigned writer, 
 
 /* -- writers -- */
 
-struct writer {
-    unsigned number;
-    const char *top;
-    struct rng rng;
-    int fd[N_FILES]; /* -1: not open */
-};
-
 /* An operation that failed leaves its file alone from then on. */
 static bool worked(struct writer *writer, unsigned file, const char *what, bool ok)
 {
@@ -152,22 +145,6 @@ static bool worked(struct writer *writer, unsigned file, const char *what, bool 
     }
     shared->model[writer->number][file].failed = true;
     return false;
-}
-
-static bool open_it(struct writer *writer, unsigned file)
-{
-    struct name name;
-
-    if (writer->fd[file] < 0)
-        writer->fd[file] = open(name_of(&name, writer->top, writer->number, file, ""), O_RDWR | O_CLOEXEC);
-    return worked(writer, file, "open", writer->fd[file] >= 0);
-}
-
-static void close_it(struct writer *writer, unsigned file)
-{
-    if (writer->fd[file] >= 0)
-        close(writer->fd[file]);
-    writer->fd[file] = -1;
 }
 
 static void do_write(struct writer *writer, unsigned file)
@@ -229,7 +206,7 @@ static void do_replace(struct writer *writer, unsigned file)
          (rng_chance(&writer->rng, 50) || fsync(fd) == 0);
     if (fd >= 0)
         ok = close(fd) == 0 && ok;
-    close_it(writer, file);
+    writer_close(writer, file);
     begin_life(model, now);
     worked(writer, file, "replace",
            ok && rename(temporary.s, name_of(&name, writer->top, writer->number, file, "")) == 0);
@@ -243,9 +220,9 @@ static void do_remove(struct writer *writer, unsigned file)
     memset(&model->now, 0, sizeof model->now);
     begin_life(model, &model->now);
     if (rng_chance(&writer->rng, 50))
-        close_it(writer, file); /* else while it is open */
+        writer_close(writer, file); /* else while it is open */
     worked(writer, file, "unlink", unlink(name_of(&name, writer->top, writer->number, file, "")) == 0);
-    close_it(writer, file);
+    writer_close(writer, file);
 }
 
 static void do_create(struct writer *writer, unsigned file)
@@ -288,7 +265,7 @@ static void do_something(struct writer *writer, unsigned file)
         do_fsync_dir(writer, file);
     else if (!model->now.there)
         do_create(writer, file);
-    else if (!open_it(writer, file))
+    else if (!worked(writer, file, "open", writer_open(writer, file)))
         return;
     else if (what < 16 || model->life[model->n_lives - 1].n_changes == N_CHANGES)
         do_fsync(writer, file);
@@ -303,15 +280,13 @@ static void do_something(struct writer *writer, unsigned file)
     else if (what < 94)
         do_remove(writer, file);
     else
-        close_it(writer, file);
+        writer_close(writer, file);
 }
 
-static void write_on(unsigned number, const char *top, uint64_t seed)
+static void write_on(unsigned number)
 {
-    struct writer writer = { .number = number, .top = top, .rng = rng_from_seed(seed * N_WRITERS + number) };
+    struct writer writer = writer_new(number, top, seed);
 
-    for (int i = 0; i < N_FILES; i++)
-        writer.fd[i] = -1;
     while (!shared->stop) {
         unsigned file = (unsigned) rng_below(&writer.rng, N_FILES);
 
@@ -320,8 +295,6 @@ static void write_on(unsigned number, const char *top, uint64_t seed)
         else
             sleep_us(100);
     }
-    fflush(stdout);
-    _exit(0);
 }
 
 /* -- what is there now -- */
@@ -416,7 +389,7 @@ static bool check_found(const struct model *model, unsigned writer, unsigned fil
 }
 
 /* Compares all files with what they can be; from now on they are as they were found, for good: it came from disk. */
-static bool check_all(const char *top)
+static bool check_all(void)
 {
     bool good = true;
 
@@ -547,27 +520,26 @@ static bool take_down(const struct world *world, pid_t pid, struct rng *rng)
     return good;
 }
 
-static bool cycle(const struct world *world, struct rng *rng)
+static bool cycle(void *arg, struct rng *rng)
 {
-    uint64_t delay = rng_below(rng, 40000), seed = rng_u64(rng) >> 4;
-    pid_t pid = daemon_start(&world->daemon, layouts[rng_below(rng, ARRAY_SIZE(layouts))]), writer[N_WRITERS];
-    bool good = daemon_wait(&world->daemon, pid) && check_all(world->daemon.top);
+    const struct world *world = arg;
+    uint64_t delay = rng_below(rng, 40000);
+    pid_t pid = daemon_start(&world->daemon, layouts[rng_below(rng, ARRAY_SIZE(layouts))]);
+    struct programs writers;
+    bool good;
 
-    if (!good) {
+    seed = rng_u64(rng) >> 4;
+    if (!daemon_wait(&world->daemon, pid) || !check_all()) {
         kill_it(world, pid);
         return false;
     }
     shared->down = shared->stop = false;
-    fflush(stdout);
-    for (unsigned i = 0; i < N_WRITERS; i++)
-        if ((writer[i] = fork()) == 0)
-            write_on(i, world->daemon.top, seed);
+    writers = programs_start(N_WRITERS, write_on);
     sleep_us(delay);
     good = take_down(world, pid, rng);
     shared->stop = true;
     kill_it(world, pid);
-    for (int i = 0; i < N_WRITERS; i++)
-        waitpid(writer[i], NULL, 0);
+    good = programs_end(&writers) && good;
     for (int i = 0; i < world->daemon.n_disks; i++)
         good = mount_again(&world->disk[i]) && good;
     return good && !shared->failed;
@@ -588,7 +560,6 @@ int main(int argc, char **argv)
     struct world world = { .daemon = {
                                .fallsfs = argv[1], .top = argv[2], .n_disks = MIN(MAX(argc - 3, 0), MAX_DISKS) } };
     bool good = argc > 3;
-    uint64_t n = 0;
 
     for (int i = 0; i < world.daemon.n_disks; i++)
         if ((good = parse_disk(argv[3 + i], &world.disk[i]) && good))
@@ -597,21 +568,15 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s FALLSFS MOUNTPOINT DEVICE:TYPE:DIRECTORY...\n", argv[0]);
         return 2;
     }
-    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED)
-        return 2;
+    top = world.daemon.top;
+    shared = crash_share(sizeof *shared);
     for (int i = 0; i < N_WRITERS * N_FILES; i++)
         confirm(&shared->model[i / N_FILES][i % N_FILES]);
-    for (struct rng rng = rng_from_env(50); rng_next(&rng); n++) {
-        struct rng chosen = rng_from_seed(rng.seed);
-
-        if (!cycle(&world, &chosen)) {
-            printf("in cycle %" PRIu64 "; " RNG_SEED "; before, the disks ended so:", n, rng.seed);
-            for (int i = 0; i < world.daemon.n_disks; i++)
-                printf(" %s,", shared->how[i] != NULL ? shared->how[i] : "not");
-            putchar('\n');
-            return 1;
-        }
-    }
-    return 0;
+    if (crash_repeat(50, cycle, &world))
+        return 0;
+    printf("before, the disks ended so:");
+    for (int i = 0; i < world.daemon.n_disks; i++)
+        printf(" %s,", shared->how[i] != NULL ? shared->how[i] : "not");
+    putchar('\n');
+    return 1;
 }

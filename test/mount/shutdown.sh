@@ -5,9 +5,10 @@
 # once by an ioctl both have for such tests.
 # shellcheck disable=SC2317,SC2016  # functions are called by ok and not; words for other shells
 source "$(dirname "$0")/common.sh"
+source "$(dirname "$0")/crash.sh"
 fsck=$3
 client=$4
-cycles=${FALLSFS_MOUNT_CASES:-$([ -n "${FALLSFS_FULL:-}" ] && echo 2000 || echo 150)}
+cycles=$(cycles 150 2000)
 
 # make_disks TYPE...: file systems $work/d0 .., and $arguments for the client
 make_disks() {
@@ -43,17 +44,12 @@ remove_disks() {
 
 run() {
     make_disks "$@"
-    ok "$cycles times, $*" env FALLSFS_CASES="$cycles" "$client" "$fallsfs" "$mnt" "${arguments[@]}"
-    cp "$work/out" "$log"
-    check_log
-    start
-    ok 'everything can be removed' find "$mnt" -mindepth 1 -delete
-    stop
-    same "names that belong to nothing, $*" "$(find "$work"/d*/.fallsfs/{tmp,todo,ns} -mindepth 1 2>/dev/null | head)" ''
-    # a disk may have kept subfiles of a file of which the home disk has lost the name
+    crash_often "$cycles times, $*" "$cycles" "$client" "${arguments[@]}"
+    remove_all "$*"
+    # a disk may have kept subfiles and layouts of a file of which the home disk has lost the name
     "$fsck" -y --json "${disks[@]}" >"$work/findings"
     [ $? -le 1 ] || fail "fsck could not repair all: $(cat "$work/findings")"
-    same "what fsck found, $*" "$(jq -r '.findings[].kind' "$work/findings" | sort -u | grep -v orphan)" ''
+    same "what fsck found, $*" "$(jq -r '.findings[].kind' "$work/findings" | sort -u | grep -vxE 'orphan|unused')" ''
     ok "it has, $*" "$fsck" "${disks[@]}"
     same "subfiles that belong to nothing, $*" "$(find "$work"/d*/.fallsfs/obj -type f | head)" ''
     remove_disks

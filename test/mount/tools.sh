@@ -46,7 +46,7 @@ copies_of() {
     same "$1 copied everything" "$(know "$2" | diff - "$work/src.known" | head -10)" ''
 }
 
-# cp, rsync, tar
+# -- cp, rsync, tar --
 ok 'cp -a' cp -a "$src" "$mnt/cp"
 copies_of 'cp -a' "$mnt/cp"
 ok 'cp -a back' cp -a "$mnt/cp" "$work/back"
@@ -63,7 +63,7 @@ copies_of 'tar' "$mnt/untar"
 ok 'tar sees no change while it reads' tar -C "$mnt" -cf "$work/again.tar" cp rsync untar
 ok 'diff -r' sh -c "rm '$mnt'/*/sub/pipe && diff -r '$mnt/cp' '$mnt/untar' && diff -r '$mnt/cp' '$mnt/rsync'"
 
-# git
+# -- git --
 use_git() (
     cd "$mnt" || exit 1
     set -e
@@ -95,7 +95,7 @@ use_git() (
 )
 ok 'git' use_git
 
-# sqlite
+# -- sqlite --
 database=$mnt/base.db
 sql() {
     sqlite3 "$database" "$1"
@@ -125,7 +125,7 @@ before=$(sql 'select count(*) from t_wal;')
 two_writers || fail 'two sqlites at once'
 same 'two sqlites at once' "$(sql 'select count(*) from t_wal;')" $((before + 100))
 
-# building
+# -- building --
 mkdir "$mnt/build"
 for ((i = 0; i < 20; i++)); do
     echo "int f$i(int x); int f$i(int x) { return x + $i; }" >"$mnt/build/f$i.c"
@@ -146,7 +146,7 @@ sleep 0.02
 touch "$mnt/build/f7.c"
 same 'make sees what is newer' "$(make -C "$mnt/build" | grep -c '^cc .* -c ')" 1
 
-# editors
+# -- editors --
 seq 10000 >"$mnt/text"
 ok 'sed -i' sed -i 's/^5/five/' "$mnt/text"
 same 'sed changed it' "$(sed -n 5p "$mnt/text")" five
@@ -154,7 +154,9 @@ ok 'vim' vim -u NONE -es -c '%s/^7$/seven/' -c 'wq' "$mnt/text"
 same 'vim changed it' "$(sed -n 7p "$mnt/text")" seven
 ok 'sort -o' sort -n -o "$mnt/text" "$mnt/text"
 
-# dd, truncate, shred, find
+# -- dd, truncate, shred, find --
+# needs: editors
+# needs: cp, rsync
 ok 'dd conv=fsync' dd if="$src/sub/random" of="$mnt/dd" bs=70000 conv=fsync
 ok 'dd wrote it' cmp "$src/sub/random" "$mnt/dd"
 ok 'dd oflag=direct' dd if=/dev/zero of="$mnt/direct" bs=1M count=8 oflag=direct
@@ -180,7 +182,7 @@ same 'df has room' "$(($(df --output=avail "$mnt" | tail -1) > 100000))" 1
 ok 'stat -f, df -i' sh -c "stat -f '$mnt' && df -i '$mnt'"
 ok 'gzip' sh -c "gzip -k '$mnt/text' && zcat '$mnt/text.gz' | cmp - '$mnt/text'"
 
-# python: mapped files, locks, temporary files
+# -- python: mapped files, locks, temporary files --
 cat >"$work/locks.py" <<'EOT'
 import fcntl, mmap, multiprocessing, os, sys, tempfile
 os.chdir(sys.argv[1])
@@ -224,7 +226,7 @@ os.replace("counter", "mapped")
 EOT
 ok 'python' python3 "$work/locks.py" "$mnt"
 
-# a large directory that changes while it is listed
+# -- a large directory that changes while it is listed --
 cat >"$work/large.py" <<'EOT'
 import multiprocessing, os, sys, time
 os.chdir(sys.argv[1])
@@ -261,7 +263,31 @@ os.rmdir("large")
 EOT
 ok 'a large directory that changes' python3 "$work/large.py" "$mnt" "${FALLSFS_NAMES:-20000}"
 
-# it all stays
+# -- extract: what a copy outside has, and what it is without --
+# needs: cp, rsync
+outside() {
+    know "$1" | sed -E 's/^(\..* [fdl] [0-7]+ [0-9]+ [0-9]+) [0-9]+ /\1 /'
+}
+setfacl -m g:2000:rwx "$mnt/cp/empty"
+setfattr -n user.note -v 'a directory' "$mnt/cp/empty"
+setfattr -h -n trusted.note -v 'a link' "$mnt/cp/sub/soft link"
+ok 'written down' sync "$mnt/cp/sub/random" "$mnt/cp/numbers" "$mnt/cp/sub/sparse"
+ok 'extract -r' "$fallsctl" extract -r -o "$work/out.tree" "${disks[@]}" cp
+same 'extract -r keeps ACLs and attributes' "$(outside "$work/out.tree" | diff - <(outside "$mnt/cp") | head -20)" ''
+same 'of symlinks, too' "$(getfattr -h --only-values --absolute-names -n trusted.note "$work/out.tree/sub/soft link")" 'a link'
+mkdir "$work/no_acls"
+mount -t ramfs -o mode=700 ramfs "$work/no_acls"
+not 'a copy without ACLs is told' sh -c "'$fallsctl' extract -r -o '$work/no_acls/tree' ${disks[*]} cp 2>'$work/said'"
+ok 'file by file' grep -qF 'cp/sub/random: its copy is without system.posix_acl_access: ' "$work/said"
+same 'and lets nobody do more' "$(stat -c %a "$mnt/cp/sub/random" "$work/no_acls/tree/sub/random" "$mnt/cp/empty" \
+    "$work/no_acls/tree/empty" | paste -sd ' ')" '664 644 775 755'
+mkdir "$work/generous"
+setfacl -d -m u:1000:rwx "$work/generous"
+ok 'to where others are given rights' "$fallsctl" extract -o "$work/generous/numbers" "${disks[@]}" cp/numbers
+same 'they get none' "$(getfacl -cp "$work/generous/numbers" | paste -sd ' ')" 'user::rw- group::r-- other::--- '
+
+# -- it all stays --
+# needs: cp, rsync
 know "$mnt/cp" >"$work/known"
 restart -o 'layout=stripe(64K)'
 same 'after a remount everything is as it was' "$(know "$mnt/cp" | diff - "$work/known" | head)" ''

@@ -48,11 +48,17 @@ ok 'but it is there' test -d "$mnt/.falls"
 same 'what is in it' "$(ls -A "$mnt/.falls")" "config
 disks
 jobs
+kernel
+metrics
+open.json
+stats.json
+trace
 views"
 same 'find finds it' "$(cd "$views" && find . -type f)" ./dir/a/rows
 same 'no attributes are listed' "$(getfattr --absolute-names -d -m - "$mnt/dir/a")" ''
 
 # -- texts beside the views --
+# needs: setting
 ok 'what it was mounted with' grep -q 'default = "stripe(64K)"' "$mnt/.falls/config"
 same 'it names the disks' "$(grep -o "$work/d[012]" "$mnt/.falls/config" | wc -l)" 3
 same 'disks are those of the attribute' "$(cat "$mnt/.falls/disks")" "$(value disks "$mnt")"
@@ -81,6 +87,7 @@ refused 'a view that was not set' 'No such file' cat "$views/dir/a/columns"
 refused 'a view is no directory' 'Not a directory' ls "$views/dir/a/rows/"
 
 # -- what is refused, and why --
+# needs: setting
 bad() {
     refused "$1" "$2" set_view bad "$1" "$mnt/dir/a"
     same "why '$1'" "$(value lasterror "$mnt/dir/a")" "$3"
@@ -102,6 +109,7 @@ refused 'a file renamed to .falls' 'Operation not permitted' python3 -c "import 
 refused 'its mode changed' 'Operation not permitted' chmod 600 "$views/dir/a/rows"
 
 # -- writing: those bytes and no others --
+# needs: setting
 put() {
     python3 - "$work/bytes" "$1" <<'END'
 import sys
@@ -172,11 +180,13 @@ object=${object#*object=}
 ok 'it is what lies on the disk' cmp "${object%% *}" "$work/new"
 
 # -- names go where files go --
+# needs: a view that is a subfile
+# needs: writing
 mv "$mnt/dir/a" "$mnt/moved"
 refused 'a file that has moved' 'No such file' cat "$views/dir/a/rows"
 ok 'is seen where it is' cmp -i 0:2000 -n 1000 "$views/moved/rows" "$mnt/moved"
 set_view rows 'stripe(10,2) element 1' "$mnt/moved"
-same 'another pattern by that name' "$(head -c 10 "$views/moved/rows" | xxd -p)" "$(tail -c +11 "$mnt/moved" | head -c 10 | xxd -p)"
+same 'another pattern by that name' "$(head -c 10 "$views/moved/rows" | od -An -tx1)" "$(tail -c +11 "$mnt/moved" | head -c 10 | od -An -tx1)"
 exec 3<"$views/moved/rows"
 setfattr -x user.falls.view.rows "$mnt/moved"
 refused 'a view that was removed' 'No such file' cat "$views/moved/rows"
@@ -211,14 +221,23 @@ same 'as they should' "$(tail -c +11 "$mnt/theirs/own" | head -c 5)" hello
 chmod 6777 "$mnt/theirs/own"
 ok 'they make it longer' as_user truncate -s 9000 "$views/theirs/own/v"
 same 'which ends the rights of who owns it, as writing does' "$(stat -c %a "$mnt/theirs/own")" 777
-not 'sections are of files, not of views' "$example" "$views/theirs/own/v" 1
-same 'why not' "$(head -n 1 "$work/out")" \
-    'joining: this is not a regular file on a fallsfs mount that knows sections: see what findmnt -T says of it'
+cp "$mnt/theirs/own" "$work/own"
+setfattr -n user.falls.view.other -v 'stripe(10,2) element 0' "$mnt/theirs/own"
+cp "$views/theirs/own/other" "$work/other"
+ok 'sections, by a group, are of what a view is' "$example" "$views/theirs/own/v" 3
+ok 'as of a file' "$example" "$mnt/theirs/like" 3
+ok 'which has the same bytes' cmp "$views/theirs/own/v" "$mnt/theirs/like"
+ok 'beside what the view has not' cmp -n "$(stat -c %s "$work/other")" "$work/other" "$views/theirs/own/other"
+setfattr -x user.falls.view.other "$mnt/theirs/own"
+cp "$work/own" "$mnt/theirs/own"
+chmod 777 "$mnt/theirs/own"
 chmod 666 "$mnt/theirs/own"
 chown 4321 "$mnt/theirs/own"
 refused 'what is not theirs to set' 'Operation not permitted' as_user setfattr -n user.falls.view.w -v one "$mnt/theirs/own"
 
 # -- at random --
+# needs: names go
+# needs: a view that is a subfile
 seed=${FALLSFS_SEED:-$RANDOM}
 for i in $(seq "$([ -n "${FALLSFS_FULL:-}" ] && echo 300 || echo 3)"); do
     ok "views and the file, seed $((seed + i))" timeout 300 python3 "$(dirname "$0")/views.py" "$mnt" $((seed + i)) 25

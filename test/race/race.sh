@@ -30,10 +30,16 @@ for options in 'layout=stripe(4K)' 'layout=stripe(7,2),direct_io' 'layout=stripe
         "$fallsctl" disk drain "$mnt" "$work/joins"
     done >"$work/changes" 2>&1 &
     changing=$!
+    while [ ! -e "$work/enough" ]; do # and accesses are traced, and are not
+        setfattr -n user.falls.trace -v 'start every' "$mnt"
+        cat "$mnt/.falls/trace" >/dev/null
+        setfattr -n user.falls.trace -v stop "$mnt"
+    done >/dev/null 2>&1 &
+    tracing=$!
     ok "everything at once, $options" timeout $((seconds + 120)) "$client" "$mnt" 8 "$seconds"
     : >"$work/enough"
     kill "$migrating"
-    wait "$migrating" "$changing"
+    wait "$migrating" "$changing" "$tracing"
     ok "a disk came, $options" grep -q 'has joined' "$work/changes"
     "$fallsctl" disk drain "$mnt" "$work/joins" >>"$work/changes" 2>&1 # where it was too busy to go
     ok "and went, $options" grep -q 'has left the volume' "$work/changes"
@@ -45,13 +51,16 @@ done
 
 # Groups, what reads and writes beside them, and deaths in every state.
 make_volume 3
-start -o 'layout=stripe(4K)'
+printf 'limits = { groups = 64; };' >"$work/conf" # which the checks reach
+start -c "$work/conf" -o 'layout=stripe(4K)'
 # Of short runs: bytes of long ones are moved for so long that those of two programs meet.
 "$migrator" "$mnt" 2 'stripe(4K,2)' 'stripe(7)' 'stripe(1000) disp 100' pause resume cancel >/dev/null 2>&1 &
 migrating=$!
+setfattr -n user.falls.trace -v start "$mnt"
 ok 'groups and others' timeout $((seconds + 120)) "$sections" "$mnt" "$seconds"
 kill "$migrating"
 wait "$migrating"
+ok 'which are traced' sh -c "cat '$mnt/.falls/trace' | grep -c TRC"
 ok 'checks of groups' timeout 300 env FALLSFS_CASES=20 "$checks" "$mnt"
 stop
 finish

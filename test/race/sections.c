@@ -109,6 +109,7 @@ static void ask_alone(struct rng *rng, int fd, void *buf)
 struct life {
     uint8_t token[16];
     const char *file;
+    const char *view; /* that their descriptors are of it; NULL: of the file */
     uint32_t nranks, n_rounds;
     bool write[MAX_ROUNDS];
     struct fallsfs_hints hints;
@@ -119,8 +120,10 @@ static void live(struct rng *rng, const struct life *life, uint32_t rank)
     int fd = open(life->file, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     void *buf = rng_chance(rng, 70) ? fallsfs_alloc(ROOM) : malloc(ROOM);
     struct fallsfs_group *group = NULL;
-    int r = fallsfs_join(fd, life->token, rank, life->nranks, &life->hints, &group);
+    int r = life->view != NULL ? fallsfs_view(fd, life->view) : 0;
 
+    if (r == 0)
+        r = fallsfs_join(fd, life->token, rank, life->nranks, &life->hints, &group);
     if (r < 0)
         note(r);
     for (uint32_t i = 0; r == 0 && i < life->n_rounds; i++) {
@@ -136,9 +139,18 @@ static void live(struct rng *rng, const struct life *life, uint32_t rank)
         (void) fallsfs_leave(group);
 }
 
+static const char *random_view(struct rng *rng)
+{
+    static const char *const views[] = { "stripe(4K,3) element 1", "stripe(7,2) disp 100 element 0",
+                                         "array(shape=1024x1024, elem=4, dist=(*,cyclic(3)), grid=1x2) element 1" };
+
+    return rng_chance(rng, 70) ? NULL : views[rng_below(rng, ARRAY_SIZE(views))];
+}
+
 static struct life random_life(struct rng *rng)
 {
     struct life life = { .file = rng_chance(rng, 50) ? "p" : "q",
+                         .view = random_view(rng),
                          .nranks = (uint32_t) rng_between(rng, 1, MAX_RANKS),
                          .n_rounds = (uint32_t) rng_between(rng, 1, MAX_ROUNDS),
                          .hints = { .domains = (uint32_t) rng_below(rng, 5),
@@ -203,6 +215,7 @@ static void run_beside(struct rng *rng, time_t end)
 
     while (time(NULL) < end) {
         int fd = open_one(rng);
+        const char *view = random_view(rng);
         off_t off = (off_t) rng_below(rng, MAX_SIZE);
         size_t len = (size_t) rng_below(rng, ROOM);
 
@@ -225,6 +238,8 @@ static void run_beside(struct rng *rng, time_t end)
             touch_mapping(rng, fd);
             break;
         default:
+            if (view != NULL)
+                note(fallsfs_view(fd, view));
             ask_alone(rng, fd, buf);
         }
         (void) close(fd);

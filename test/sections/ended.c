@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/random.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,7 +38,8 @@ static void be_rank(struct stage *stage, uint32_t rank, uint64_t lower, uint64_t
     EXPECT(is_the_end(r));
 }
 
-/* By calls, which fail where the file is gone: an access to its memory would kill. Pages that are there outlive the
+/* By system calls, which fail where the file is gone: an access to its memory would kill, and newer C libraries have a
+ * getrandom that is one. Pages that are there outlive the
  * daemon. */
 static void be_mapper(int fd)
 {
@@ -47,7 +48,7 @@ static void be_mapper(int fd)
 
     EXPECT(map != MAP_FAILED);
     for (size_t at = 0; ioctl(fd, FALLSFS_IOC_INFO, &info) == 0;)
-        for (int i = 0; i < 100 && getrandom(map + at, 64, 0) == 64; i++)
+        for (int i = 0; i < 100 && syscall(SYS_getrandom, map + at, 64, 0) == 64; i++)
             at = (at + 4096 * 37) % ROOM;
 }
 

@@ -16,10 +16,7 @@ for ((n = 0; n < times && n_failed == 0; n++)); do
     : >"$work/said"
     timeout 60 "$client" "$mnt" >"$work/said" 2>&1 &
     pid=$!
-    for ((i = 0; i < 1000; i++)); do
-        ! grep -q ready "$work/said" || break
-        sleep 0.01
-    done
+    await 10 grep -q ready "$work/said"
     sleep "0.0$((RANDOM % 10))$((RANDOM % 10))"
     kill "-$([ $((n % 2)) = 0 ] && echo TERM || echo HUP)" "$daemon"
     reap "$daemon"

@@ -47,10 +47,10 @@ for file in "$mnt"/*; do
     ok "nobody has $file locked" timeout 5 bash -c "$(declare -f is_free); is_free $file"
 done
 rm "$mnt"/*
-for ((i = 0; i < 250; i++)); do
-    [ "$(holds)" = "$held" ] && break
-    sleep 0.02
-done
+holds_as_before() {
+    [ "$(holds)" = "$held" ]
+}
+await 5 holds_as_before
 same 'descriptors and mappings are as they were' "$(holds)" "$held"
 pipes=$(find "/proc/$daemon/fd" -lname 'pipe:*' | wc -l)
 threads=$(find "/proc/$daemon/task" -mindepth 1 -maxdepth 1 | wc -l)

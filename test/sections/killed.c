@@ -5,14 +5,9 @@
  * begun, and in no earlier round than the last one that was over; every other byte is as it was. */
 #include "test/mount/crash.h"
 #include "test/sections/ranks.h"
-#include "test/support/rng.h"
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define N_TEAMS 3 /* with a file each */
@@ -43,6 +38,7 @@ struct shared {
     struct team team[N_TEAMS];
     atomic_uint n_asking;
     atomic_bool killed;
+    uint64_t killed_at;
 };
 
 /* What a file is known to have. */
@@ -53,6 +49,7 @@ struct known {
 };
 
 static struct shared *shared;
+static const char *top; /* of the mount */
 static struct known known[N_TEAMS], found;
 
 static uint8_t value(const struct team *team, unsigned round, uint32_t rank, uint32_t at)
@@ -63,12 +60,14 @@ static uint8_t value(const struct team *team, unsigned round, uint32_t rank, uin
     return (uint8_t) (x >> 56);
 }
 
-static const char *name_for(unsigned team)
-{
-    static _Thread_local char name[16];
+struct path {
+    char s[256];
+};
 
-    snprintf(name, sizeof name, "of%u", team);
-    return name;
+static const char *path_of(struct path *path, unsigned team)
+{
+    snprintf(path->s, sizeof path->s, "%s/of%u", top, team);
+    return path->s;
 }
 
 /* -- a team -- */
@@ -135,6 +134,7 @@ static void be_team(unsigned number)
 {
     struct team *team = &shared->team[number];
     struct actor actor[MOST + 1];
+    struct path path;
 
     for (uint32_t i = 0; i <= team->n; i++) {
         uint32_t rank = i < team->n ? i : MOST;
@@ -143,15 +143,13 @@ static void be_team(unsigned number)
             (struct actor){ .team = team, .number = number, .rank = rank, .at = malloc(ROOM * sizeof(uint32_t)) };
         EXPECT(actor[i].at != NULL);
         actor[i].n = list_bytes(&team->array, team->section[rank], actor[i].at);
-        actor[i].fd = open(name_for(number), O_RDWR | O_CLOEXEC);
+        actor[i].fd = open(path_of(&path, number), O_RDWR | O_CLOEXEC);
         EXPECT(actor[i].fd >= 0 || atomic_load(&shared->killed));
     }
     for (uint32_t i = 0; i <= team->n; i++)
         EXPECT(pthread_create(&actor[i].thread, NULL, i < team->n ? be_rank : write_alone, &actor[i]) == 0);
     for (uint32_t i = 0; i <= team->n; i++)
         pthread_join(actor[i].thread, NULL);
-    fflush(stdout);
-    _exit(0);
 }
 
 /* -- what they do -- */
@@ -206,13 +204,14 @@ static void plan_team(struct rng *rng, struct team *team)
 static void make_anew(struct rng *rng, unsigned team)
 {
     struct known *file = &known[team];
+    struct path path;
     int fd;
 
-    (void) unlink(name_for(team));
+    (void) unlink(path_of(&path, team));
     *file = (struct known){ .there = true, .size = rng_below(rng, rng_chance(rng, 30) ? ROOM : LITTLE) };
     for (uint64_t i = 0; i < file->size; i++)
         file->data[i] = (uint8_t) rng_u64(rng);
-    fd = open(name_for(team), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    fd = open(path.s, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     EXPECT(fd >= 0 && pwrite(fd, file->data, file->size, 0) == (ssize_t) file->size && close(fd) == 0);
 }
 
@@ -314,7 +313,8 @@ static bool check_file(unsigned number)
 
 static void read_found(unsigned team)
 {
-    int fd = open(name_for(team), O_RDONLY | O_CLOEXEC);
+    struct path path;
+    int fd = open(path_of(&path, team), O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? read(fd, found.data, ROOM) : -1;
 
     EXPECT(n >= 0 && close(fd) == 0);
@@ -338,7 +338,7 @@ static bool check_all(void)
     return good;
 }
 
-static bool check_told(unsigned number, uint64_t killed_at)
+static bool check_told(unsigned number)
 {
     const struct team *team = &shared->team[number];
     bool good = true;
@@ -347,8 +347,8 @@ static bool check_told(unsigned number, uint64_t killed_at)
         int r = atomic_load(&team->told[i]);
         uint64_t at = atomic_load(&team->told_at[i]);
 
-        if ((r != -ENOTCONN && r != -ECONNABORTED) || at > killed_at + SOON)
-            good = complain(number, "a rank is told late, or wrong", at - killed_at, (unsigned) -r, i);
+        if ((r != -ENOTCONN && r != -ECONNABORTED) || at > shared->killed_at + SOON)
+            good = complain(number, "a rank is told late, or wrong", at - shared->killed_at, (unsigned) -r, i);
     }
     return good;
 }
@@ -366,82 +366,54 @@ static const char *const layouts[] = {
     "layout={(0,3,8,2,{(0,0,2,2)});(1,3,8,2,{(0,0,2,2)});(4,7,8,2)}",
 };
 
-static bool reap_team(pid_t pid)
+static bool begin_cycle(const struct daemon *daemon, struct rng *rng)
 {
-    for (int i = 0; i < 10000; i++) {
-        int status;
-
-        if (waitpid(pid, &status, WNOHANG) == pid)
-            return status == 0;
-        pause_ms(1);
-    }
-    printf("a team hangs\n");
-    kill(pid, SIGKILL);
-    return false;
-}
-
-static bool run_teams(struct rng *rng, pid_t daemon)
-{
-    pid_t pid[N_TEAMS];
-    uint64_t killed_at, pause_us = rng_below(rng, 40000);
-    bool good = true;
-
-    atomic_store(&shared->n_asking, 0);
-    atomic_store(&shared->killed, false);
-    fflush(stdout);
+    top = daemon->top;
+    if (!check_all())
+        return false;
     for (unsigned i = 0; i < N_TEAMS; i++) {
-        pid[i] = fork();
-        if (pid[i] == 0)
-            be_team(i);
-    }
-    for (int i = 0; i < 5000 && atomic_load(&shared->n_asking) == 0; i++)
-        pause_ms(1);
-    sleep_us(pause_us);
-    atomic_store(&shared->killed, true);
-    killed_at = now_ms();
-    daemon_kill(daemon);
-    for (unsigned i = 0; i < N_TEAMS; i++)
-        good = reap_team(pid[i]) && check_told(i, killed_at) && good;
-    return good;
-}
-
-static bool cycle(const struct daemon *daemon, struct rng *rng)
-{
-    pid_t pid = daemon_start(daemon, layouts[rng_below(rng, ARRAY_SIZE(layouts))]);
-    bool good = daemon_wait(daemon, pid) && chdir(daemon->top) == 0 && check_all();
-
-    for (unsigned i = 0; good && i < N_TEAMS; i++) {
         plan_team(rng, &shared->team[i]);
         if (!known[i].there || rng_chance(rng, 60))
             make_anew(rng, i);
     }
-    if (good)
-        good = run_teams(rng, pid);
-    else
-        daemon_kill(pid);
-    return chdir("/") == 0 && good;
+    atomic_store(&shared->n_asking, 0);
+    atomic_store(&shared->killed, false);
+    return true;
+}
+
+static bool is_somebody_asking(void)
+{
+    return atomic_load(&shared->n_asking) > 0;
+}
+
+static void allow_errors(void)
+{
+    atomic_store(&shared->killed, true);
+    shared->killed_at = now_ms();
+}
+
+static bool are_all_told(void)
+{
+    bool good = true;
+
+    for (unsigned i = 0; i < N_TEAMS; i++)
+        good = check_told(i) && good;
+    return good;
 }
 
 int main(int argc, char **argv)
 {
-    struct daemon daemon = { .fallsfs = argv[1], .top = argv[2], .n_disks = MIN(argc - 3, MAX_DISKS) };
+    const struct crash_test test = {
+        .layout = layouts,
+        .n_layouts = ARRAY_SIZE(layouts),
+        .n_programs = N_TEAMS,
+        .begin = begin_cycle,
+        .work = be_team,
+        .is_at_work = is_somebody_asking,
+        .doom = allow_errors,
+        .over = are_all_told,
+    };
 
-    if (argc < 4) {
-        fprintf(stderr, "usage: %s FALLSFS MOUNTPOINT DISK...\n", argv[0]);
-        return 2;
-    }
-    for (int i = 0; i < daemon.n_disks; i++)
-        daemon.disk[i] = argv[3 + i];
-    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED)
-        return 2;
-    for (struct rng rng = rng_from_env(400); rng_next(&rng);) {
-        struct rng chosen = rng_from_seed(rng.seed);
-
-        if (!cycle(&daemon, &chosen)) {
-            printf(RNG_SEED ", which began where the ones before had ended\n", rng.seed);
-            return 1;
-        }
-    }
-    return 0;
+    shared = crash_share(sizeof *shared);
+    return crash_main(argc, argv, 400, &test);
 }

@@ -4,13 +4,10 @@
 # shellcheck disable=SC2317  # functions are called by ok and not
 # shellcheck source-path=SCRIPTDIR source=../mount/common.sh
 source "$(dirname "$0")/../mount/common.sh"
-client=$3
+# shellcheck source=../mount/crash.sh
+source "$(dirname "$0")/../mount/crash.sh"
 
-# FALLSFS_CASES counts cases that cost microseconds.
-cycles=${FALLSFS_MOUNT_CASES:-$([ -n "${FALLSFS_FULL:-}" ] && echo 20000 || echo 400)}
-
+cycles=$(cycles 400 20000)
 make_volume 3
-ok "kill -9 $cycles times" env FALLSFS_CASES="$cycles" "$client" "$fallsfs" "$mnt" "${disks[@]}"
-cp "$work/out" "$log"
-check_log
+crash_often "kill -9 $cycles times" "$cycles" "$3" "${disks[@]}"
 finish

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "test/sections/ranks.h"
 
+#include "layout/clock.h"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -10,10 +12,7 @@ static const struct fallsfs_array square = { 2, FALLSFS_ROW_MAJOR, sizeof(int), 
 
 uint64_t now_ms(void)
 {
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t) time.tv_sec * 1000 + (uint64_t) time.tv_nsec / 1000000;
+    return clock_ns() / 1000000;
 }
 
 struct stage *stage_new(uint32_t n, uint32_t timeout_ms)

@@ -12,7 +12,8 @@
 #define SIDE      64 /* of the square of ints that ranks share row by row */
 
 extern const struct check checks_of_boards[], checks_of_members[], checks_of_requests[], checks_of_equality[],
-    checks_of_views[];
+    checks_of_views[], checks_of_lists[], checks_of_tickets[], checks_through_views[], checks_of_arrays[],
+    checks_of_spread[];
 
 /* What a rank's process tells; results start as NOT_YET. */
 #define NOT_YET 1

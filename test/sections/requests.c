@@ -29,6 +29,9 @@ union message {
     struct fallsfs_ioc_stats stats;
     struct fallsfs_ioc_groups groups;
     struct fallsfs_ioc_view view;
+    struct fallsfs_ioc_list list;
+    struct fallsfs_ioc_board board;
+    struct fallsfs_ioc_round round;
     uint8_t bytes[16384];
 };
 
@@ -92,6 +95,29 @@ static const struct wrong wrongs[] = {
     { "notation", FALLSFS_IOC_FALLS, FIELD(fallsfs_ioc_falls, text[0]), 'x', EINVAL },
     { "out of the file", FALLSFS_IOC_FALLS, FIELD(fallsfs_ioc_falls, disp), UINT64_MAX - 4, EOVERFLOW },
     { "behind what a file can be", FALLSFS_IOC_FALLS, FIELD(fallsfs_ioc_falls, disp), UINT64_C(1) << 62, EOVERFLOW },
+    { "extent without bytes", FALLSFS_IOC_FALLS, FIELD(fallsfs_ioc_falls, extent), 16, EINVAL },
+    { "skip without bytes", FALLSFS_IOC_FALLS, FIELD(fallsfs_ioc_falls, skip), 1, EINVAL },
+    { "more than a tile has", FALLSFS_IOC_FALLS, FIELD(fallsfs_ioc_falls, bytes), 17, EINVAL },
+    { "reserved", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, request.reserved[0]), 1, EINVAL },
+    { "reserved", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, reserved[3]), 1, EINVAL },
+    { "reserved32", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, reserved32), 1, EINVAL },
+    { "no such buffer", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, request.buffer), 1, ENXIO },
+    { "no such buffer", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, list_buffer), 1, ENXIO },
+    { "no pieces", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, n), 0, EINVAL },
+    { "too many pieces", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, n), (1u << 24) + 1, E2BIG },
+    { "out of this world", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, n), UINT64_MAX, E2BIG },
+    { "more than the buffer has", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, n), 257, EFAULT },
+    { "an empty piece", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, n), 2, EINVAL },
+    { "behind the buffer", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, list_off), 8192, EFAULT },
+    { "far behind the buffer", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, list_off), UINT64_MAX - 7, EFAULT },
+    { "not in its place", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, list_off), 4097, EINVAL },
+    { "another list", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, list_off), 4104, EINVAL },
+    { "tiles that interleave", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, extent), 15, EINVAL },
+    { "more than a tile has", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, bytes), 17, EINVAL },
+    { "skip", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, skip), 1, EINVAL },
+    { "skip around", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, skip), UINT64_MAX, EOVERFLOW },
+    { "out of the file", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, disp), UINT64_MAX, EOVERFLOW },
+    { "out of the memory", FALLSFS_IOC_LIST, FIELD(fallsfs_ioc_list, request.buf_off), 8177, EFAULT },
     { "no such ticket", FALLSFS_IOC_WAIT, FIELD(fallsfs_ioc_ticket, ticket), 77, EINVAL },
     { "no ticket", FALLSFS_IOC_TEST, FIELD(fallsfs_ioc_ticket, ticket), 0, EINVAL },
     { "reserved", FALLSFS_IOC_WAIT, FIELD(fallsfs_ioc_ticket, reserved[0]), 1, EINVAL },
@@ -106,6 +132,15 @@ static const struct wrong wrongs[] = {
     { "reserved", FALLSFS_IOC_VIEW, FIELD(fallsfs_ioc_view, reserved[3]), 1, EINVAL },
     { "where it is, from outside", FALLSFS_IOC_VIEW, FIELD(fallsfs_ioc_view, path[63]), 1, EINVAL },
     { "notation", FALLSFS_IOC_VIEW, FIELD(fallsfs_ioc_view, text[0]), 'x', EINVAL },
+    { "version", FALLSFS_IOC_HINT, FIELD(fallsfs_ioc_hint, version), 2, EINVAL },
+    { "reserved32", FALLSFS_IOC_HINT, FIELD(fallsfs_ioc_hint, reserved32), 1, EINVAL },
+    { "reserved", FALLSFS_IOC_HINT, FIELD(fallsfs_ioc_hint, reserved[3]), 1, EINVAL },
+    { "domains", FALLSFS_IOC_HINT, FIELD(fallsfs_ioc_hint, hints.domains), 5, EINVAL },
+    { "sieve", FALLSFS_IOC_HINT, FIELD(fallsfs_ioc_hint, hints.sieve), 3, EINVAL },
+    { "window", FALLSFS_IOC_HINT, FIELD(fallsfs_ioc_hint, hints.window), UINT64_C(1) << 40, EINVAL },
+    { "workers", FALLSFS_IOC_HINT, FIELD(fallsfs_ioc_hint, hints.workers), 65, EINVAL },
+    { "a deadline", FALLSFS_IOC_HINT, FIELD(fallsfs_ioc_hint, hints.timeout_ms), 1000, EINVAL },
+    { "hints' reserved", FALLSFS_IOC_HINT, FIELD(fallsfs_ioc_hint, hints.reserved[1]), 1, EINVAL },
 };
 
 static int make_memory(uint64_t len, unsigned flags, int seals)
@@ -142,17 +177,60 @@ static union message message_for(unsigned long cmd, int memfd, uint32_t buffer)
         };
     else if (cmd == FALLSFS_IOC_FALLS)
         message.falls = (struct fallsfs_ioc_falls){ .request = request, .text = "{(0,15,16,1)}" };
+    else if (cmd == FALLSFS_IOC_LIST)
+        message.list = (struct fallsfs_ioc_list){ .request = request, .n = 1, .list_off = 4096, .bytes = 16 };
+    else if (cmd == FALLSFS_IOC_BOARD)
+        message.board = (struct fallsfs_ioc_board){
+            .version = FALLSFS_IOCTL_VERSION, .fd = memfd, .pid = (__u32) getpid(), .nranks = 1
+        };
+    else if (cmd == FALLSFS_IOC_ROUND)
+        message.round = (struct fallsfs_ioc_round){ .version = FALLSFS_IOCTL_VERSION, .seq = 1 };
     else if (cmd == FALLSFS_IOC_VIEW)
         message.view = (struct fallsfs_ioc_view){ .version = FALLSFS_IOCTL_VERSION, .text = "stripe(1M,4)element 2" };
     return message;
 }
 
+/* Of this process, in pages of shared memory. */
+static uint64_t shared_memory(void)
+{
+    FILE *file = fopen("/proc/self/status", "re");
+    uint64_t kib = 0;
+    char line[256];
+
+    EXPECT(file != NULL);
+    while (fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "RssShmem: %" SCNu64, &kib) == 1)
+            break;
+    fclose(file);
+    return kib << 10;
+}
+
+/* Memory is had from the system by who asks, as much as is asked for: what nobody uses is not there, and what the
+ * daemon is to fill is. */
+static void memory_is_there(void)
+{
+    const uint64_t size = UINT64_C(1) << 30, part = UINT64_C(4) << 20;
+    const struct fallsfs_array array = { 1, FALLSFS_ROW_MAJOR, 1, 0, { part } };
+    const struct fallsfs_range section[] = { { 0, part - 1, 1 } };
+    int fd = open_shared(O_RDWR);
+    uint64_t before = shared_memory();
+    uint8_t *memory = fallsfs_alloc(size);
+
+    EXPECT(memory != NULL && ftruncate(fd, (off_t) part) == 0 && shared_memory() < before + part / 4);
+    EXPECT(fallsfs_read_section(fd, &array, section, memory + size / 2) == 0);
+    EXPECT(shared_memory() >= before + part && shared_memory() < before + part + part / 4);
+    EXPECT(memory[size / 2] == 0 && memory[size / 2 + part - 1] == 0);
+    fallsfs_free(memory);
+    EXPECT(close(fd) == 0);
+}
+
 static void each_wrong_field(void)
 {
     int fd = open_shared(O_RDWR), memfd = make_memory(8192, 0, SEALS);
+    const struct fallsfs_ioc_piece piece = { 0, 16 };
     uint32_t buffer;
 
-    EXPECT(show_memory(fd, memfd, 8192, &buffer) == 0);
+    EXPECT(show_memory(fd, memfd, 8192, &buffer) == 0 && pwrite(memfd, &piece, sizeof piece, 4096) == sizeof piece);
     for (size_t i = 0; i < ARRAY_SIZE(wrongs); i++) {
         const struct wrong *wrong = &wrongs[i];
         union message message = message_for(wrong->cmd, memfd, buffer), as_it_was;
@@ -168,8 +246,9 @@ static void each_wrong_field(void)
     for (size_t i = 0; i < ARRAY_SIZE(wrongs); i++) {
         union message message = message_for(wrongs[i].cmd, memfd, buffer);
         bool is_right = wrongs[i].cmd == FALLSFS_IOC_SECTION || wrongs[i].cmd == FALLSFS_IOC_FALLS ||
-                        wrongs[i].cmd == FALLSFS_IOC_BUFFER || wrongs[i].cmd == FALLSFS_IOC_STATS ||
-                        wrongs[i].cmd == FALLSFS_IOC_GROUPS || wrongs[i].cmd == FALLSFS_IOC_VIEW;
+                        wrongs[i].cmd == FALLSFS_IOC_BUFFER || wrongs[i].cmd == FALLSFS_IOC_LIST ||
+                        wrongs[i].cmd == FALLSFS_IOC_STATS || wrongs[i].cmd == FALLSFS_IOC_GROUPS ||
+                        wrongs[i].cmd == FALLSFS_IOC_VIEW || wrongs[i].cmd == FALLSFS_IOC_HINT;
 
         EXPECT(!is_right || ioctl(fd, wrongs[i].cmd, &message) == 0); /* it was that field */
     }
@@ -209,12 +288,16 @@ static void random_requests(void)
 {
     static const unsigned long cmds[] = { FALLSFS_IOC_INFO,   FALLSFS_IOC_JOIN, FALLSFS_IOC_BUFFER, FALLSFS_IOC_SECTION,
                                           FALLSFS_IOC_FALLS,  FALLSFS_IOC_TEST, FALLSFS_IOC_LEAVE,  FALLSFS_IOC_STATS,
-                                          FALLSFS_IOC_GROUPS, FALLSFS_IOC_VIEW };
+                                          FALLSFS_IOC_GROUPS, FALLSFS_IOC_VIEW, FALLSFS_IOC_LIST,   FALLSFS_IOC_BOARD,
+                                          FALLSFS_IOC_ROUND,  FALLSFS_IOC_WAIT, FALLSFS_IOC_HINT };
+    struct fallsfs_ioc_join join = { .version = FALLSFS_IOCTL_VERSION, .nranks = 1, .token = "alone" };
+    const struct fallsfs_ioc_piece piece = { 0, 16 };
     int fd = open_shared(O_RDWR), memfd = make_memory(8192, 0, SEALS);
     uint32_t buffer;
     struct stat st;
 
-    EXPECT(show_memory(fd, memfd, 8192, &buffer) == 0);
+    EXPECT(show_memory(fd, memfd, 8192, &buffer) == 0 && pwrite(memfd, &piece, sizeof piece, 4096) == sizeof piece);
+    EXPECT(ioctl(fd, FALLSFS_IOC_JOIN, &join) == 0);
     for (struct rng rng = rng_from_env(2000); rng_next(&rng);) {
         unsigned long cmd = cmds[rng_below(&rng, ARRAY_SIZE(cmds))];
         union message message = message_for(cmd, memfd, buffer);
@@ -230,6 +313,17 @@ static void random_requests(void)
             message.section.request.group = 0, message.section.request.seq = 0;
         if (cmd == FALLSFS_IOC_SECTION || cmd == FALLSFS_IOC_FALLS)
             message.section.request.direction = FALLSFS_READ;
+        if (cmd == FALLSFS_IOC_BOARD && rng_chance(&rng, 90))
+            message.board.group = join.group;
+        if (cmd == FALLSFS_IOC_ROUND && rng_chance(&rng, 90)) {
+            uint64_t slot[8]; /* what the board asks for, and it never asks for much */
+
+            for (size_t i = 0; i < ARRAY_SIZE(slot); i++)
+                slot[i] = rng_below(&rng, 3);
+            slot[0] = cmds[rng_below(&rng, ARRAY_SIZE(cmds))];
+            EXPECT(pwrite(memfd, slot, sizeof slot, FALLSFS_BOARD_HEAD) == sizeof slot);
+            message.round.group = join.group;
+        }
         (void) ioctl(fd, cmd, &message);
     }
     EXPECT(fstat(fd, &st) == 0 && st.st_size == 0);
@@ -329,6 +423,7 @@ static void open_for_something_else(void)
 {
     const struct fallsfs_array bytes = { 1, FALLSFS_ROW_MAJOR, 1, 0, { 16 } };
     const struct fallsfs_range all[] = { { 0, 15, 1 } };
+    struct fallsfs_ioc_info info;
     char buf[16] = "untouched";
     int fd = open_shared(O_RDWR);
 
@@ -341,7 +436,7 @@ static void open_for_something_else(void)
     memset(buf, 'w', 16);
     EXPECT(fallsfs_write_section(open_shared(O_WRONLY), &bytes, all, buf) == 0);
     EXPECT(pread(fd, buf, 16, 0) == 16 && buf[7] == 'w');
-    EXPECT(fallsfs_read_section(open("/dev/null", O_RDWR), &bytes, all, buf) == -ENOTTY);
+    EXPECT(fallsfs_info(open("/dev/null", O_RDWR), &info) == -ENOTTY);
     EXPECT(strstr(fallsfs_strerror_last(), "not a regular file on a fallsfs mount") != NULL);
 }
 
@@ -540,7 +635,85 @@ static void the_end_of_the_file(void)
     EXPECT(pread(fd, buf, 16384, 0) == 3111 && memcmp(buf + 3100, "u\0v\0w\0x\0y\0z", 11) == 0);
 }
 
+/* Pieces of two bytes with nothing regular about them, so many; where they are. */
+static size_t say_pieces(uint64_t n, char *text, size_t size, uint64_t at[])
+{
+    uint64_t off = 0;
+    size_t len = 1;
+
+    text[0] = '{';
+    for (uint64_t i = 0; i < n; i++) {
+        off += 3 + i * i % 7;
+        at[i] = off;
+        len += (size_t) snprintf(text + len, size - len, "%s(%" PRIu64 ",%" PRIu64 ",2,1)", i == 0 ? "" : ",", off,
+                                 off + 1);
+    }
+    EXPECT(len + 1 < size);
+    strcpy(text + len, "}");
+    return len + 1;
+}
+
+/* As many as fit into a request, more than that, and more than there is a way to say. */
+static void sets_of_many_pieces(void)
+{
+    static const uint64_t counts[] = { 20, 400, 520, 700, 2500, 5000 };
+    static char text[200000];
+    static uint8_t buf[10000], back[10000], file[60000];
+    static uint64_t at[5000];
+    int fd = open_shared(O_RDWR);
+
+    for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+        uint64_t n = counts[i];
+        size_t len = say_pieces(n, text, sizeof text, at);
+        const struct fallsfs_list list = { .disp = 5, .falls = text, .skip = 1, .bytes = 2 * n - 2 };
+
+        for (uint64_t k = 0; k < 2 * n; k++)
+            buf[k] = (uint8_t) (k * 7 + n);
+        if (n == 5000) { /* nor is this notation at all */
+            EXPECT(fallsfs_read_falls(fd, 0, text, back) == -E2BIG);
+            EXPECT(strstr(fallsfs_strerror_last(), "in parts") != NULL);
+            continue;
+        }
+        EXPECT(len < FALLSFS_MAX_TEXT || n > 500);
+        EXPECT(ftruncate(fd, 0) == 0 && fallsfs_write_falls(fd, 5, text, buf) == 0);
+        EXPECT(pread(fd, file, sizeof file, 0) == (ssize_t) (5 + at[n - 1] + 2));
+        for (uint64_t k = 0; k < 2 * n; k++)
+            EXPECT(file[5 + at[k / 2] + k % 2] == buf[k]);
+        EXPECT(fallsfs_read_falls(fd, 5, text, back) == 0 && memcmp(back, buf, 2 * n) == 0);
+        EXPECT(fallsfs_read_list(fd, &list, back) == 0 && memcmp(back, buf + 1, 2 * n - 2) == 0);
+    }
+    EXPECT(fallsfs_read_falls(fd, UINT64_C(1) << 62, "{(0,1,2,1)}", back) == -EOVERFLOW);
+    EXPECT(strstr(fallsfs_strerror_last(), "does not fit into a file") != NULL);
+}
+
+static void hints_that_are_none(void)
+{
+    static const struct {
+        struct fallsfs_hints hints;
+        const char *words;
+    } row[] = {
+        { { .window = 64 << 20 }, "a window of 67108864 bytes is more than there may be, 4194304" },
+        { { .workers = 65 }, "65 workers are more than there may be, 64" },
+        { { .timeout_ms = 999 }, "a timeout of 999 ms is not possible: it is 1000 to 3600000" },
+        { { .domains = 9 }, "domains 9 or sieve 0 is no hint" },
+        { { .sieve = 9 }, "domains 0 or sieve 9 is no hint" },
+    };
+    int fd = open_shared(O_RDWR);
+    struct fallsfs_group *group;
+    uint8_t token[16];
+
+    EXPECT(fallsfs_token(token) == 0);
+    for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+        EXPECT(fallsfs_join(fd, token, 0, 1, &row[i].hints, &group) == -EINVAL);
+        if (strstr(fallsfs_strerror_last(), row[i].words) == NULL)
+            missed(__FILE__, __LINE__, fallsfs_strerror_last());
+    }
+    EXPECT(fallsfs_join(fd, token, 2, 2, NULL, &group) == -EINVAL);
+    EXPECT(strstr(fallsfs_strerror_last(), "rank 2 of 2 is not possible") != NULL);
+}
+
 const struct check checks_of_requests[] = {
+    { "memory_is_there", memory_is_there },
     { "each_wrong_field", each_wrong_field },
     { "text_without_end", text_without_end },
     { "other_sizes_and_numbers", other_sizes_and_numbers },
@@ -553,6 +726,8 @@ const struct check checks_of_requests[] = {
     { "another_user", another_user },
     { "guessing", guessing },
     { "set_user_id_goes", set_user_id_goes },
+    { "sets_of_many_pieces", sets_of_many_pieces },
+    { "hints_that_are_none", hints_that_are_none },
     { "each_writer_counts", each_writer_counts },
     { "limit_of_file_size", limit_of_file_size },
     { "mapped_files_see_it", mapped_files_see_it },

@@ -174,7 +174,7 @@ static void refused(void)
     EXPECT(fallsfs_view(dir, ROWS) == -ENOTTY && fallsfs_view(null, ROWS) == -ENOTTY &&
            fallsfs_view(-1, ROWS) == -EBADF);
     EXPECT(fallsfs_view(fd, ROWS) == 0);
-    EXPECT_ERROR(ENOTTY, ioctl(fd, FALLSFS_IOC_INFO, &(struct fallsfs_ioc_info){ 0 }));
+    EXPECT_ERROR(ENOTTY, ioctl(fd, FALLSFS_IOC_BOARD, &(struct fallsfs_ioc_board){ 0 }));
     EXPECT(close(fd) == 0 && close(dir) == 0 && close(null) == 0);
 }
 

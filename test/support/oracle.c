@@ -76,7 +76,8 @@ static bool holds(const struct stretch *s, uint32_t owner)
 static void add_list(struct oracle *oracle, struct rng *rng, const struct stretch *s, uint64_t at, uint32_t owner,
                      bool *follows);
 
-/* One stretch as one FALLS, or a repeated list of segments as one FALLS for each of them: these interleave. */
+/* Writes what a stretch has of the owner: as one FALLS, or a repeated list of segments as one FALLS for each of them,
+ * and these interleave. */
 static void add_stretch(struct oracle *oracle, struct rng *rng, const struct stretch *s, uint64_t at, uint32_t owner,
                         bool *follows)
 {
@@ -288,7 +289,7 @@ struct any_pool {
 
 static struct any *any_set(struct any_pool *pool, struct rng *rng, unsigned depth, uint64_t room, uint64_t n_elements);
 
-/* Standing for n_elements: itself with a suffix, or with the rest of them inside. */
+/* Makes a FALLS that stands for n_elements: by a suffix of its own, by an inner set, or by both. */
 static struct any *any_falls(struct any_pool *pool, struct rng *rng, unsigned depth, uint64_t room, uint64_t n_elements)
 {
     struct any *a = &pool->any[pool->used++];
@@ -343,7 +344,7 @@ static void add_any(char *text, const struct any *a)
     }
 }
 
-/* Element k of the set, whose block starts at base. */
+/* Counts the bytes that element k of a set covers; the block around the set starts at base. */
 static void cover_any(struct oracle_sets *sets, const struct any *a, uint64_t base, uint64_t k, uint32_t owner)
 {
     for (; a != NULL; a = a->next) {

@@ -22,7 +22,8 @@ static void differ(struct verdict *verdict, const char *fmt, ...)
     va_end(args);
 }
 
-/* Three turns of the pattern: enough to see it begin, go on and repeat. */
+/* How many bytes are looked at: two turns of the pattern and half of a third, enough to see it begin, go on and
+ * repeat. */
 static uint64_t span_of(const struct oracle *oracle)
 {
     return oracle->disp + 2 * oracle->size + oracle->size / 2 + 1;
@@ -185,7 +186,7 @@ static uint64_t common_period(const struct oracle *a, const struct oracle *b)
     return a->size / gcd_u64(a->size, b->size) * b->size;
 }
 
-/* Runs of the common bytes of two elements; where out is given, also every byte held against the overlap. */
+/* Counts the runs of the common bytes of two elements; where there is an overlap, also holds it against every byte. */
 static uint64_t compare_overlap(const struct oracle *a, uint32_t i, const struct oracle *b, uint32_t j,
                                 const struct overlap *overlap, struct verdict *verdict)
 {

@@ -21,10 +21,10 @@ struct rng {
 
 struct rng rng_from_env(uint64_t cases);
 
-/* One shard of several that share the cases out. */
+/* The cases of one shard, of several that share all cases out. */
 struct rng rng_shard_from_env(uint64_t cases, uint64_t shard, uint64_t n_shards);
 
-/* For code that is given its seed. */
+/* A generator for code that is given its seed. */
 struct rng rng_from_seed(uint64_t seed);
 
 /* Starts the next case; false when there are no more. */

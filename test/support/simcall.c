@@ -224,7 +224,7 @@ int simcall_close(struct sim_disk *disk, int number)
     if (fd == NULL)
         return -EBADF;
     fd->fd = -1;
-    if (!disk->sim->down) /* afterwards the restart sees to it */
+    if (!disk->sim->down) /* a machine that is down frees it when it restarts */
         simcall_free_if_unused(disk, fd->ino);
     return 0;
 }

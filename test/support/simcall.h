@@ -32,19 +32,20 @@ static inline bool reads(const struct sim_fd *fd)
     return (fd->flags & O_PATH) == 0 && (fd->flags & O_ACCMODE) != O_WRONLY;
 }
 
-/* Whom this thread is for now. */
+/* Who this thread is for now. */
 const struct cred *simcall_identity(void);
 
-/* -EBADF also where a descriptor only stands for a place. */
+/* Finds an open descriptor; -EBADF also where it only stands for a place. */
 int simcall_usable(struct sim_disk *disk, int number, struct sim_fd **ret_fd);
 
-/* Numbers come back to life, as on real disks. */
+/* Frees an inode that neither a name nor a descriptor needs. Its number is given out again, as on real disks. */
 void simcall_free_if_unused(struct sim_disk *disk, uint32_t ino);
 
-/* Where a new name may be made: -EEXIST, -ENOENT in a directory that is gone. */
+/* Finds a place where a new name may be made: -EEXIST, or -ENOENT in a directory that is gone. */
 int simcall_vacant(struct sim_disk *disk, int dir, const char *path, struct sim_place *ret_place);
 
-/* An inode of this thread's identity; place NULL: without a name, for good unless linkable. */
+/* Makes an inode that belongs to who this thread is for now; place NULL: without a name, and for good unless
+ * linkable. */
 int simcall_make(struct sim_disk *disk, uint32_t dir_ino, const struct sim_place *place, mode_t mode, dev_t rdev,
                  const char *target, bool linkable);
 

@@ -52,7 +52,7 @@ int simcall_statfs(struct sim_disk *disk, int number, struct statvfs *ret_statfs
     *ret_statfs = (struct statvfs){
         .f_bsize = SIM_PAGE,
         .f_frsize = SIM_PAGE,
-        .f_blocks = disk->capacity / SIM_PAGE,
+        .f_blocks = (disk->capacity + disk->taken) / SIM_PAGE,
         .f_bfree = left / SIM_PAGE,
         .f_bavail = left / SIM_PAGE,
         .f_files = disk->capacity / simimage_cost_of_inode(),
@@ -65,11 +65,9 @@ int simcall_statfs(struct sim_disk *disk, int number, struct statvfs *ret_statfs
     return 0;
 }
 
-/* One entry more, where it fits. */
-
 /* -- changing -- */
 
-/* The inode behind a path, about to be changed: what its attributes will be starts as what they are. */
+/* Begins a change of the attributes of the inode behind a path: they start as what they are now. */
 static int change_attr(struct sim_disk *disk, int dir, const char *path, struct sim_change **ret_change)
 {
     uint32_t ino;
@@ -161,7 +159,7 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* The inode whose attribute is meant. */
+/* Finds the inode whose attribute is meant; an error where it cannot have one of that name. */
 static int find_xattr(struct sim_disk *disk, int dir, const char *path, const char *name, bool change,
                       uint32_t *ret_ino)
 {

@@ -53,7 +53,7 @@ ssize_t simcall_preadv(struct sim_disk *disk, int number, const struct iovec *io
     return (ssize_t) done;
 }
 
-/* How much of a write finds room. */
+/* How many bytes of a write find room. */
 static size_t fitting(const struct sim_disk *disk, const struct sim_inode *inode, uint64_t off, size_t len)
 {
     uint64_t room = disk->capacity - MIN(disk->capacity, disk->now->used), end = off;
@@ -71,7 +71,7 @@ static size_t fitting(const struct sim_disk *disk, const struct sim_inode *inode
     return (size_t) (MIN(end, off + len) - off);
 }
 
-/* The sectors as they are after the write. */
+/* Records a write as the sectors that it touches, whole, as they are after it. */
 static void write_now(struct sim_disk *disk, uint32_t ino, const struct iovec *iov, uint64_t off, size_t len)
 {
     const struct sim_inode *inode = inode_of(disk, ino);

@@ -8,6 +8,7 @@
 
 #define MAX_LINKS 65000
 
+/* Adds an entry to what is read of a directory; false: it does not fit any more. */
 static bool put_entry(const struct sim_disk *disk, uint32_t ino, uint64_t cookie, const char *name, size_t len,
                       char *buf, size_t size, size_t *used)
 {
@@ -166,7 +167,8 @@ static bool is_below_ns(const struct sim_disk *disk, uint32_t dir)
     return ns != 0 && dir == ns;
 }
 
-/* A file is about to lose the name it has in this directory. */
+/* Counts a file that is about to lose its name in this directory while it is open, where NFS would have kept another
+ * one. */
 static void note_silly(struct sim_disk *disk, uint32_t dir, uint32_t ino)
 {
     if ((disk->lacks & SIM_LACKS_TMPFILE) != 0 && ino != 0 && !is_dir(disk, ino) && simpath_in_use(disk, ino) &&

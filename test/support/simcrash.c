@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* More than this pending, and the older half reaches the disk by itself, as any kernel sees to in the end. */
+/* When more than this is pending, the older half reaches the disk by itself, as any kernel sees to in the end. */
 #define MAX_PENDING       8192
 #define MAX_PENDING_BYTES (UINT64_C(64) << 20)
 
@@ -18,7 +18,7 @@ static bool touches(const struct sim_change *change, uint32_t ino)
     return change->ino == ino || change->other == ino || change->dir == ino || change->to_dir == ino;
 }
 
-/* What fdatasync need not wait for. */
+/* Whether fdatasync need not wait for the change. */
 static bool is_lazy(const struct sim_change *change)
 {
     return change->kind == SIM_CHANGE_ATTR || change->kind == SIM_CHANGE_XATTR;
@@ -36,7 +36,7 @@ static bool settled(const struct sim_disk *disk, size_t i)
     return is_write(pending) ? pending->durable && !pending->lost : i < disk->n_committed;
 }
 
-/* Moves the changes at the front about which nothing is open to the durable image. */
+/* Moves the changes at the front that will survive in any case to the durable image. */
 static void settle(struct sim_disk *disk)
 {
     size_t n = 0;
@@ -105,7 +105,7 @@ void simcrash_sync_failed(struct sim_disk *disk, uint32_t ino, enum disk_sync ho
             disk->pending[i].lost = true;
 }
 
-/* How much of the journal survives. */
+/* Chooses how many of the pending changes of metadata survive. */
 static size_t choose_cut(const struct sim_disk *disk, struct rng *rng)
 {
     switch (rng == NULL ? 0 : rng_below(rng, 4)) {
@@ -118,7 +118,7 @@ static size_t choose_cut(const struct sim_disk *disk, struct rng *rng)
     }
 }
 
-/* A write that a sync covers, but that an earlier one lost, has only its length safe. */
+/* Replays a write after a crash. Of one that a sync covers, but that an earlier sync lost, only the length is safe. */
 static void replay_write(struct sim_disk *disk, const struct sim_pending *write, struct rng *rng)
 {
     if (write->durable && !write->lost)

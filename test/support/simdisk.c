@@ -20,7 +20,7 @@ static void unlockp(struct sim **sim)
     pthread_mutex_unlock(&(*sim)->lock);
 }
 
-/* Held until the end of the scope. */
+/* The machine's lock is held until the end of the scope. */
 #define LOCKED(machine) cleanup(unlockp) __attribute__((unused)) struct sim *locked = lock(machine)
 
 static struct sim *machine_new(unsigned n_disks)
@@ -210,6 +210,16 @@ void sim_disk_capacity(struct sim_disk *disk, uint64_t bytes)
     LOCKED(disk->sim);
 
     disk->capacity = bytes;
+}
+
+void sim_disk_leave_free(struct sim_disk *disk, uint64_t bytes)
+{
+    uint64_t whole;
+    LOCKED(disk->sim);
+
+    whole = disk->capacity + disk->taken;
+    disk->capacity = MIN(whole, disk->now->used + bytes);
+    disk->taken = whole - disk->capacity;
 }
 
 void sim_disk_xattr_room(struct sim_disk *disk, uint64_t bytes)

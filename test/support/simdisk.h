@@ -27,7 +27,7 @@
 #ifndef FALLSFS_TEST_SUPPORT_SIMDISK_H
 #define FALLSFS_TEST_SUPPORT_SIMDISK_H
 
-#include "fs/core/disk.h"
+#include "fs/core/disk/disk.h"
 #include "test/support/rng.h"
 
 #include <pthread.h>
@@ -43,7 +43,7 @@ enum sim_call {
     SIM_SEEK,
     SIM_SYNC,
     SIM_LOCK,
-    SIM_STAT,
+    SIM_STAT, /* calls from here on take a path, but for STATFS and READ_DIR: simstep.c relies on it */
     SIM_STATFS,
     SIM_READ_DIR,
     SIM_READ_LINK,
@@ -113,7 +113,7 @@ struct sim {
 /* ctx is a struct sim_disk. Descriptors are those of the whole machine, and not given out twice. */
 extern const struct disk_ops sim_ops;
 
-/* Empty disks. seed: the order of names in directories. */
+/* A machine of empty disks; seed decides the order of names in directories. */
 struct sim *sim_new(unsigned n_disks, uint64_t seed);
 void sim_free(struct sim *sim);
 
@@ -157,31 +157,32 @@ uint32_t sim_failable(int error);
 void sim_disk_absent(struct sim_disk *disk, bool absent);        /* calls: -EIO */
 void sim_disk_read_only(struct sim_disk *disk, bool read_only);  /* changes: -EROFS */
 void sim_disk_capacity(struct sim_disk *disk, uint64_t bytes);   /* a gigabyte unless told */
+void sim_disk_leave_free(struct sim_disk *disk, uint64_t bytes); /* others take the rest, or give it back */
 void sim_disk_xattr_room(struct sim_disk *disk, uint64_t bytes); /* of one file; ext4's 4000 unless told */
 void sim_disk_lacks(struct sim_disk *disk, unsigned lacks);      /* of enum sim_lack */
 
-/* Bytes of the capacity that are taken. */
+/* How many bytes of the capacity are taken. */
 uint64_t sim_disk_used(struct sim_disk *disk);
 
-/* Later than any time seen yet. */
+/* Lets so many seconds go by. */
 void sim_sleep(struct sim *sim, uint64_t seconds);
 
-/* Each call on a line, NULL: no longer. */
+/* Writes each call to out from now on, a line each; NULL: no longer. */
 void sim_trace(struct sim *sim, FILE *out);
 
 /* -- meddling: paths from the disk's root; never counted, never failed, and durable at once -- */
 
-/* The content, the caller's to free, or NULL. */
+/* The content of a file, the caller's to free; NULL: there is no such file. */
 char *sim_peek(struct sim_disk *disk, const char *path, size_t *ret_len);
 
-/* Writes, into a file that is made if it is not there. */
+/* Writes into a file, which is made if it is not there. */
 int sim_poke(struct sim_disk *disk, const char *path, uint64_t off, const void *bytes, size_t len);
 int sim_cut(struct sim_disk *disk, const char *path, uint64_t size);
 int sim_delete(struct sim_disk *disk, const char *path); /* also a directory that is empty */
 int sim_flip(struct sim_disk *disk, const char *path, uint64_t bit);
 int sim_flip_xattr(struct sim_disk *disk, const char *path, const char *name, uint64_t bit);
 
-/* The whole tree, a line each: path, mode, owner, links, size, checksum of the content, attributes. */
+/* Prints the whole tree, a line each: path, mode, owner, links, size, checksum of the content, attributes. */
 void sim_print(struct sim_disk *disk, FILE *out);
 
 #endif

@@ -36,6 +36,7 @@ struct sim_disk {
     uint64_t *numbers; /* inode numbers in use, a bit each; 0 is nobody's */
     size_t n_numbers;  /* words */
     uint64_t capacity, xattr_room;
+    uint64_t taken; /* by others, besides the capacity */
     bool absent, read_only;
     unsigned lacks;
 };
@@ -52,10 +53,10 @@ struct sim_fd {
 
 /* -- simpath.c -- */
 
-/* -EMFILE */
+/* Opens a descriptor of an inode; -EMFILE. */
 int simpath_open(struct sim_disk *disk, uint32_t ino, int flags);
 
-/* NULL: not open, or on another disk. */
+/* What is behind a descriptor; NULL: it is not open, or on another disk. */
 struct sim_fd *simpath_fd(struct sim_disk *disk, int fd);
 bool simpath_elsewhere(struct sim_disk *disk, int fd); /* open, on another disk of the machine */
 unsigned simpath_n_open(const struct sim *sim);
@@ -78,28 +79,29 @@ struct sim_place {
     uint32_t ino; /* what is there; 0: nothing */
 };
 
-/* -ENOENT for the empty path, and as any path may fail; an absent last component is no failure. */
+/* Finds the place of a path's last component, which may be absent. -ENOENT for the empty path, and as any path may
+ * fail. */
 int simpath_place(struct sim_disk *disk, int dir, const char *path, struct sim_place *ret_place);
 
 /* The same for calls that follow no symlink on the way either: -ELOOP. */
 int simpath_place_beneath(struct sim_disk *disk, int dir, const char *path, struct sim_place *ret_place);
 
-/* Why there is nothing: -ENOENT, or -ENAMETOOLONG where nothing can be. */
+/* Why nothing is at a place: -ENOENT, or -ENAMETOOLONG where nothing can be. */
 int simpath_absent(const struct sim_disk *disk, const struct sim_place *place);
 
-/* The inode behind a path, the empty one included. */
+/* Finds the inode behind a path, which may be empty. */
 int simpath_find(struct sim_disk *disk, int dir, const char *path, uint32_t *ret_ino);
 
 /* -- simcrash.c -- */
 
-/* Makes the change, now, and records it. Takes it. */
+/* Makes the change now, and records that it is pending. Takes the change. */
 void simcrash_change(struct sim_disk *disk, struct sim_change *change);
 
-/* ino: what is synced. */
+/* Syncs the inode ino, as how says. */
 void simcrash_sync(struct sim_disk *disk, uint32_t ino, enum disk_sync how);
 void simcrash_sync_failed(struct sim_disk *disk, uint32_t ino, enum disk_sync how);
 
-/* rng NULL: only what was synced. */
+/* Restarts the disk after a crash; rng NULL: nothing has survived but what was synced. */
 void simcrash_restart(struct sim_disk *disk, struct rng *rng);
 void simcrash_clone(struct sim_disk *to, const struct sim_disk *from);
 void simcrash_done(struct sim_disk *disk);
@@ -137,7 +139,7 @@ int simcall_remove_xattr(struct sim_disk *disk, int dir, const char *path, const
 void simcall_assume(const struct cred *cred);
 void simcall_resume(void);
 
-/* Once all descriptors are closed: inodes without a name go. */
+/* Frees inodes without a name, once all descriptors are closed. */
 void simcall_free_orphans(struct sim_disk *disk);
 
 #endif

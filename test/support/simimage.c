@@ -173,7 +173,7 @@ const struct sim_inode *simimage_inode(const struct sim_image *image, uint32_t i
     return ino < image->n_inodes ? image->inodes[ino] : NULL;
 }
 
-/* For changing: this image's own. */
+/* An inode that may be changed: one that images share is copied for this image first. */
 static struct sim_inode *own(struct sim_image *image, uint32_t ino)
 {
     struct sim_inode *inode = image->inodes[ino];
@@ -334,7 +334,7 @@ static void leave(struct sim_image *image, uint32_t dir_ino, const struct sim_bl
     touch_dir(dir, stamp);
 }
 
-/* Another inode behind a name that stays where it is. */
+/* Puts another inode behind a name that stays where it is. */
 static void replace(struct sim_image *image, uint32_t dir_ino, const struct sim_blob *name, uint32_t ino, int64_t stamp)
 {
     struct sim_inode *dir = own(image, dir_ino);
@@ -343,7 +343,7 @@ static void replace(struct sim_image *image, uint32_t dir_ino, const struct sim_
     touch_dir(dir, stamp);
 }
 
-/* A name of ino in dir is gone. */
+/* Takes a link from ino, whose name in dir is gone. */
 static void lose_link(struct sim_image *image, uint32_t ino, uint32_t dir, int64_t stamp)
 {
     struct sim_inode *inode = own(image, ino);
@@ -472,7 +472,7 @@ size_t simimage_slot(const struct sim_inode *inode, uint64_t index)
     return lo;
 }
 
-/* Calls that walk a range page by page: the part of it that lies on the page of off. */
+/* How much of a range that is walked page by page lies on the page of off. */
 static size_t on_this_page(uint64_t off, uint64_t len)
 {
     return (size_t) MIN(len, SIM_PAGE - off % SIM_PAGE);
@@ -504,7 +504,7 @@ uint64_t simimage_missing(const struct sim_inode *inode, uint64_t off, uint64_t 
     return end <= off ? 0 : last - first + 1 - (simimage_slot(inode, last + 1) - simimage_slot(inode, first));
 }
 
-/* Slots, without pages, for pages first to last that have none. */
+/* Makes slots, without pages, for the pages first to last that have none. */
 static void fill_slots(struct sim_image *image, struct sim_inode *inode, uint64_t first, uint64_t last)
 {
     uint64_t missing = simimage_missing(inode, first * SIM_PAGE, (last + 1) * SIM_PAGE);
@@ -544,7 +544,7 @@ static void drop_slots(struct sim_image *image, struct sim_inode *inode, uint64_
     image->used -= (to - from) * SIM_PAGE;
 }
 
-/* The page of a slot, written or not, for changing. */
+/* The page of a slot, for changing: an empty one where nothing was written, a copy where images share it. */
 static struct sim_page *own_page(struct sim_slot *slot)
 {
     struct sim_page *old = slot->page;
@@ -576,7 +576,7 @@ static void write_bytes(struct sim_image *image, struct sim_inode *inode, uint64
     }
 }
 
-/* Zeros on one page, if it was ever written. */
+/* Writes zeros on one page, if anything was ever written there. */
 static void zero_on_page(struct sim_inode *inode, uint64_t off, uint64_t end)
 {
     size_t at = simimage_slot(inode, off / SIM_PAGE);
@@ -585,7 +585,7 @@ static void zero_on_page(struct sim_inode *inode, uint64_t off, uint64_t end)
         memset(own_page(&inode->slots[at])->bytes + off % SIM_PAGE, 0, (size_t) (end - off));
 }
 
-/* Whole pages go, the pages at both ends keep the rest of what they hold. */
+/* Drops whole pages; the pages at both ends keep the rest of what they hold. */
 static void punch(struct sim_image *image, struct sim_inode *inode, uint64_t off, uint64_t end)
 {
     uint64_t first = (off + SIM_PAGE - 1) / SIM_PAGE, last = end / SIM_PAGE;
@@ -602,7 +602,8 @@ static void punch(struct sim_image *image, struct sim_inode *inode, uint64_t off
         drop_slots(image, inode, first, last - 1);
 }
 
-/* A sector goes whole, with all that the file had in it then, and its length if need be. */
+/* Writes a sector whole, with all that the file had in it at the time of the change; the file grows to it if need
+ * be. */
 static void write_sector(struct sim_image *image, struct sim_inode *inode, uint64_t off, const char *bytes,
                          const struct sim_change *change)
 {
@@ -618,7 +619,8 @@ static bool is_written(const struct sim_inode *inode, uint64_t off)
     return at < inode->n_slots && inode->slots[at].index == off / SIM_PAGE && inode->slots[at].page != NULL;
 }
 
-/* The sector around an end of what is cut, which reaches from off to end. */
+/* Adds to the change the sector around the beginning (i 0) or the end (i 1) of what is cut, [off, end), as it is
+ * then. */
 static void add_edge(const struct sim_inode *inode, struct sim_change *change, unsigned i, uint64_t off, uint64_t end)
 {
     uint64_t at = (i == 0 ? off : end) / SIM_SECTOR * SIM_SECTOR;

@@ -107,7 +107,7 @@ struct sim_change {
     int64_t stamp; /* ns */
 };
 
-/* Memory, or the test ends. */
+/* Both give memory, or end the test. */
 void *sim_alloc(size_t size);
 void *sim_realloc(void *old, size_t size);
 
@@ -124,41 +124,41 @@ struct sim_image *simimage_new(uint64_t cookie_seed, int64_t stamp);
 struct sim_image *simimage_clone(const struct sim_image *image);
 void simimage_free(struct sim_image *image);
 
-/* NULL: there is no such inode. */
+/* An inode by its index; NULL: there is none. */
 const struct sim_inode *simimage_inode(const struct sim_image *image, uint32_t ino);
 
-/* 0: no such name. */
+/* The inode behind a name; 0: there is no such name. */
 uint32_t simimage_lookup(const struct sim_image *image, uint32_t dir, const char *name, size_t len);
 
-/* Places of the first slot at or behind a page, and of the first name behind a cookie. */
+/* The index of the first slot at or behind a page, and of the first name behind a cookie. */
 size_t simimage_slot(const struct sim_inode *inode, uint64_t index);
 size_t simimage_entry_behind(const struct sim_inode *inode, uint64_t cookie);
 
 const struct sim_xattr *simimage_xattr(const struct sim_inode *inode, const char *name);
 
-/* Holes, and what lies behind the end, read as zeros. */
+/* Reads content. Holes, and what lies behind the end, are read as zeros. */
 void simimage_read(const struct sim_inode *inode, uint64_t off, void *buf, size_t len);
 
-/* Pages of the range, exclusive of its end, that have no slot yet. */
+/* How many pages of the range, which ends before end, have no slot yet. */
 uint64_t simimage_missing(const struct sim_inode *inode, uint64_t off, uint64_t end);
 
 void simimage_apply(struct sim_image *image, const struct sim_change *change);
 
-/* To SIZE and SPACE, of a file as it is before: the sectors they cut through. What survives of a file is sectors that
- * it had, so these go to the disk with the change. */
+/* Adds to a change SIZE or SPACE, of a file as it is before, the sectors that it cuts through. What survives of a file
+ * is sectors that it had, so these go to the disk with the change. */
 void simimage_add_edges(const struct sim_inode *inode, struct sim_change *change);
 
-/* A write of which each sector reaches the disk or does not. grows: the file gets as long as it made it, otherwise some
- * of the way. rng NULL: no sector. */
+/* Applies a write of which each sector reaches the disk or does not. grows: the file gets as long as the write made it;
+ * else as long as its sectors demand, or longer by some of the way. rng NULL: no sector reaches the disk. */
 void simimage_apply_torn(struct sim_image *image, const struct sim_change *write, bool grows, struct rng *rng);
 
-/* What lost its last name, or never had one, is no more. */
+/* Drops inodes that have lost their last name, or never had one. */
 void simimage_drop_orphans(struct sim_image *image);
 
-/* What used is, counted anew. */
+/* Counts anew what used must be. */
 uint64_t simimage_count_used(const struct sim_image *image);
 
-/* What these take of the capacity. */
+/* How much of the capacity a name, an inode and an attribute take. */
 uint64_t simimage_cost_of_name(size_t len);
 uint64_t simimage_cost_of_inode(void);
 uint64_t simimage_cost_of_xattr(size_t name_len, size_t value_len);

@@ -54,7 +54,7 @@ char *sim_peek(struct sim_disk *disk, const char *path, size_t *ret_len)
     return content;
 }
 
-/* Opens, changes by one call or the other, syncs. */
+/* Opens a file, writes to it, or, when iov is NULL, makes it off bytes long, and syncs it. */
 static int poke(struct hands *hands, const char *path, int flags, const struct iovec *iov, uint64_t off)
 {
     int fd = simcall_open(hands->disk, hands->root, path, flags | O_RDWR | O_NOFOLLOW, 0600);

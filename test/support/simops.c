@@ -47,7 +47,7 @@ static const char *const sync_names[] = {
 
 /* -- each call: counted, failed, traced -- */
 
-/* 0, HALF, or how the call fails at once. */
+/* Whether a fault strikes the call: 0, HALF, or the error that it fails with at once. */
 static int strike(struct sim *sim, const struct sim_disk *disk, enum sim_call call)
 {
     for (unsigned i = 0; i < sim->n_faults; i++) {
@@ -98,7 +98,7 @@ static int64_t finish(struct sim_disk *disk, enum sim_call call, int64_t r, cons
     return r;
 }
 
-/* The call itself where nothing has struck; half of anything else than a transfer is all of it. */
+/* Makes the call where no error has struck. Half of anything but a transfer is all of it. */
 #define UNLESS_STRUCK(struck, call) ((struck) < 0 ? (struck) : (call))
 
 static int op_open(void *ctx, int dir, const char *path, int flags, mode_t mode)

@@ -89,7 +89,7 @@ static bool is_dir(const struct sim_disk *disk, uint32_t ino)
     return S_ISDIR(simimage_inode(disk->now, ino)->attr.mode);
 }
 
-/* 0: of a removed directory, whose parent is gone too. */
+/* The directory above one; 0 for a removed directory whose parent is gone, too. */
 static uint32_t parent_of(const struct sim_disk *disk, uint32_t dir)
 {
     uint32_t parent = simimage_inode(disk->now, dir)->parent;
@@ -117,7 +117,7 @@ int simpath_absent(const struct sim_disk *disk, const struct sim_place *place)
     return place->len > NAME_MAX && !gone ? -ENAMETOOLONG : -ENOENT;
 }
 
-/* What a name inside a path leads to. */
+/* Finds what a name inside a path leads to. */
 static int step(struct sim_disk *disk, const struct sim_place *place, unsigned depth, uint32_t *ret_ino)
 {
     const struct sim_inode *inode = simimage_inode(disk->now, place->ino);
@@ -186,7 +186,7 @@ int simpath_place_beneath(struct sim_disk *disk, int dir, const char *path, stru
     if (strlen(path) >= PATH_MAX)
         return -ENAMETOOLONG;
     fd = simpath_fd(disk, dir);
-    /* As if so many had been followed that the next one is too many. */
+    /* The walk starts as if so many symlinks had been followed that the next one is too many. */
     return fd == NULL ? -EBADF : walk(disk, fd->ino, path, MAX_SYMLINKS, ret_place);
 }
 

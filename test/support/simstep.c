@@ -74,7 +74,7 @@ static int random_space(struct rng *rng, const struct step_limits *limits)
     return modes[rng_below(rng, ARRAY_SIZE(modes) - (limits->zero_range ? 0 : 2))];
 }
 
-/* Never sticky: who may open what in such a directory is the system's policy (fs.protected_regular). */
+/* A mode that is never sticky: who may open what in such a directory is the system's policy (fs.protected_regular). */
 static unsigned random_mode(struct rng *rng, const struct step_limits *limits)
 {
     unsigned mode = (unsigned) rng_below(rng, 010000) & ~01000U;
@@ -101,7 +101,7 @@ static enum sim_call random_call(struct rng *rng, uint32_t skip)
     return call;
 }
 
-/* Whole pages half of the time: there holes begin and end. */
+/* An offset, half of the time that of a whole page: there holes begin and end. */
 static uint64_t random_place(struct rng *rng, uint64_t most)
 {
     uint64_t x = rng_below(rng, most);
@@ -309,7 +309,7 @@ static void listing_done(struct listing *listing)
         free(listing->names[i]);
 }
 
-/* All names of a directory, read few at a time, and now and then from where the last one said to go on. */
+/* Lists a directory, few names at a time; each read goes on from where the last entry before it says. */
 static int list(struct side *side, int fd, struct listing *ret)
 {
     _Alignas(struct dirent64) char buf[600];
@@ -404,7 +404,7 @@ static int run_chmod(struct side *side, const struct step *step)
     return side->ops->chmod(side->ctx, dir, step->path, step->mode);
 }
 
-/* Not for data in directories, of which each file system has an opinion of its own. */
+/* Seeks, but not for data in directories, of which each file system has an opinion of its own. */
 static int64_t run_seek(struct side *side, const struct step *step)
 {
     int fd = side->fds[step->slot];
@@ -476,7 +476,7 @@ static void run_look(struct side *side, const struct step *step, struct outcome 
     say(outcome, " %s", target);
 }
 
-/* Who may make names in the root, for permissions are not what is tested. */
+/* Makes this thread somebody who may make names in the root, since permissions are not what is tested. */
 static void be_somebody(struct side *side)
 {
     struct cred somebody = { .uid = SOMEBODY, .gid = SOMEBODY + 1, .umask = 027 };

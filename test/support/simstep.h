@@ -8,7 +8,7 @@
 #ifndef FALLSFS_TEST_SUPPORT_SIMSTEP_H
 #define FALLSFS_TEST_SUPPORT_SIMSTEP_H
 
-#include "fs/core/disk.h"
+#include "fs/core/disk/disk.h"
 #include "test/support/rng.h"
 #include "test/support/simdisk.h"
 
@@ -52,7 +52,7 @@ void step_print(const struct step *step, FILE *out);
 
 void side_close(struct side *side); /* all but slot 0 */
 
-/* The tree, a line each, in alphabetical order; content: with what files hold. The caller's to free. */
+/* The tree, a line for each name, in alphabetical order; content: with what files hold. The caller frees it. */
 char *side_tree(struct side *side, bool content);
 
 #endif

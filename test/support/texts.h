@@ -12,10 +12,10 @@ struct text {
 struct nest *nest_of(const char *text);
 struct layout *layout_of(const char *text);
 
-/* All of it, however long; the caller frees it. */
+/* The canonical form, however long; the caller frees it. */
 char *printed_layout(const struct layout *layout);
 
-/* Cut short when longer. */
+/* The canonical form, cut short when it is longer. */
 struct text text_of_nest(const struct nest *nest);
 struct text text_of_layout(const struct layout *layout);
 

@@ -2,6 +2,7 @@
 #include "ioctl/client/bench/squad.h"
 
 #include "layout/base.h"
+#include "layout/clock.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -61,10 +62,7 @@ static void wake(_Atomic uint32_t *word)
 
 static double now(void)
 {
-    struct timespec t;
-
-    (void) clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double) t.tv_sec + (double) t.tv_nsec * 1e-9;
+    return (double) clock_ns() * 1e-9;
 }
 
 /* -- making one -- */

@@ -105,6 +105,13 @@ static int restore(const struct trial *trial)
     return r;
 }
 
+uint32_t trial_turn(uint32_t n, uint32_t round, uint32_t i)
+{
+    if (n % 2 == 1 && round / n % 2 == 1)
+        i = n - 1 - i;
+    return ((i % 2 == 1 ? (i + 1) / 2 : n - i / 2) + round) % n;
+}
+
 int trial_run(struct trial *trial)
 {
     int r = 0;
@@ -116,7 +123,7 @@ int trial_run(struct trial *trial)
     }
     for (uint32_t round = 0; r == 0 && round < trial->n_rounds; round++)
         for (uint32_t i = 0; r == 0 && i < trial->n_contenders; i++) {
-            uint32_t turn = (round + i) % trial->n_contenders;
+            uint32_t turn = trial_turn(trial->n_contenders, round, i);
             const struct contender *c = &trial->contender[turn];
 
             if (c->error == 0 && (c->n_samples == 0 || c->spent < trial->budget))

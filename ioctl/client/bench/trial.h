@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Contenders with one task: each shows once that it gets every byte right, then they are timed in turns, another one
- * first in each round, so that what disturbs the machine disturbs all alike. */
+/* Contenders with one task: each shows once that it gets every byte right, then they are timed in turns, so that what
+ * disturbs the machine disturbs all alike. Who comes next pays for what the one before it has left to be written, so
+ * the order changes from round to round:
+ *
+ *     round 0     0 1 3 2        in n rounds each comes first once, and once behind each other one;
+ *     round 1     1 2 0 3        with an odd number in 2n rounds, of which the second n go backwards
+ *     round 2     2 3 1 0
+ *     round 3     3 0 2 1 */
 #ifndef FALLSFS_IOCTL_CLIENT_BENCH_TRIAL_H
 #define FALLSFS_IOCTL_CLIENT_BENCH_TRIAL_H
 
@@ -39,6 +45,9 @@ struct trial {
 /* All files have generation 0 everywhere, and have it again afterwards. -ECHILD: a process of a squad has died, others
  * are -errno; what one contender cannot do is only its own error. */
 int trial_run(struct trial *trial);
+
+/* Whose turn it is, of n, as the i-th of a round. */
+uint32_t trial_turn(uint32_t n, uint32_t round, uint32_t i);
 
 /* One call of one contender, for those who look at more than time. */
 void trial_order(const struct trial *trial, uint32_t contender, bool check, struct squad_order *ret_order);

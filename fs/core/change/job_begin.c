@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* How jobs begin: somebody asks for one, the journal lists a file, or a record tells of a migration. */
+#include "fs/core/change/job_list.h"
+#include "fs/core/change/room_watch.h"
+#include "fs/core/disk/random.h"
+#include "fs/core/file/file.h"
+#include "fs/core/volume/room.h"
+
+#include <string.h>
+
+/* Chooses the place of the list where a file starts: over the same disks, so that what lies right already stays. */
+static int choose_start(const struct jobs *jobs, const struct placed_layout *from, const struct file_layout *layout,
+                        uint32_t start, uint16_t *ret_rotate)
+{
+    uint64_t bits;
+    int r = 0;
+
+    if (start != JOB_START_DRAWN) {
+        *ret_rotate = (uint16_t) (start % layout->n_list);
+    } else if (from->layout->n_list == layout->n_list &&
+               memcmp(from->layout->list, layout->list, layout->n_list * sizeof layout->list[0]) == 0) {
+        *ret_rotate = from->rotate;
+    } else {
+        r = random_bytes(&bits, sizeof bits);
+        if (r == 0)
+            *ret_rotate = room_draw_start(jobs->fs->volume, layout, bits);
+    }
+    return r;
+}
+
+/* Finds the first disk that nobody may write to of those that a file which lies so uses; NULL: there is none. */
+static const struct disk *find_read_only(const struct volume *volume, const struct placed_layout *laying)
+{
+    for (uint32_t slot = 0; slot < file_layout_slots(laying->layout); slot++) {
+        const struct disk *disk = &volume->disk[file_layout_disk(laying->layout, volume->home, laying->rotate, slot)];
+
+        if (disk_is_read_only(disk))
+            return disk;
+    }
+    return NULL;
+}
+
+/* Finds how the file of a job will lie. -ENOSPC: there is no room for that; -EROFS: a disk is read-only. */
+static int find_place(struct jobs *jobs, const struct job *job, const struct file_layout *layout, uint32_t start,
+                      struct placed_layout *ret_to)
+{
+    uint64_t bytes = MIN(job->record.size, file_blocks(job->file) * 512);
+    struct record record;
+    struct file_layout *now = file_look(jobs->fs, job->file, &record);
+    const struct placed_layout from = { now, record.rotate };
+    const struct disk *read_only;
+    int r;
+
+    ret_to->layout = layout;
+    r = choose_start(jobs, &from, layout, start, &ret_to->rotate);
+    if (r == 0 && (read_only = find_read_only(jobs->fs->volume, ret_to)) != NULL)
+        r = trouble_tell(read_only, TROUBLE_CALL, -EROFS);
+    if (r == 0 && !room_fits(jobs->fs->room, &from, ret_to, bytes))
+        r = -ENOSPC;
+    layouts_put(jobs->fs->layouts, now);
+    return r;
+}
+
+/* Whether the file is on its way to just this layout, or has it since a moment ago. */
+static bool is_target(struct jobs *jobs, struct file *file, const struct file_layout *layout, uint32_t start)
+{
+    struct file_layout *target;
+    struct record record;
+    bool migrates, is;
+
+    mutex_lock(&file->meta);
+    record = *file_record(file);
+    mutex_unlock(&file->meta);
+    migrates = record_migrates(&record);
+    if ((record.target_flags & TARGET_GIVEN_UP) != 0 ||
+        (start != JOB_START_DRAWN && (migrates ? record.target_rotate : record.rotate) != start % layout->n_list) ||
+        layouts_get(jobs->fs->layouts, migrates ? record.target_layout : record.layout, &target) < 0)
+        return false;
+    is = file_layout_equals(target, layout);
+    layouts_put(jobs->fs->layouts, target);
+    return is;
+}
+
+/* Notes the limit of a job in the record of its file, for the next mount: it is stored with how far the job got. */
+static void tell_limit(struct file *file, uint64_t limit)
+{
+    mutex_lock(&file->meta);
+    if (record_migrates(&file->record))
+        file->record.target_limit = record_pack_limit(limit);
+    mutex_unlock(&file->meta);
+}
+
+/* Gives the job that a file has the new limit, when somebody asks again for what it does. -EBUSY: it does something
+ * else. */
+static int add_again(struct jobs *jobs, struct inode *inode, const struct file_layout *layout, uint32_t start,
+                     uint64_t limit, uint64_t *ret_number)
+{
+    struct file *file;
+    int r = -EBUSY;
+
+    if (file_get(jobs->fs, inode, &file) < 0)
+        return r;
+    if (is_target(jobs, file, layout, start)) {
+        mutex_lock(&jobs->lock);
+        if (inode->job != NULL && !job_has_ended(inode->job) && !inode->job->shall_end) {
+            if (inode->job->view.limit != limit)
+                inode->job->rests_until = 0;
+            inode->job->view.limit = limit;
+            *ret_number = inode->job->view.number;
+            cond_broadcast(&jobs->changed);
+            r = 0;
+        }
+        mutex_unlock(&jobs->lock);
+        if (r == 0)
+            tell_limit(file, limit);
+    }
+    file_put(jobs->fs, file);
+    return r;
+}
+
+int jobs_add(struct jobs *jobs, struct inode *inode, const struct file_layout *layout, uint32_t start, uint64_t limit,
+             uint64_t *ret_number)
+{
+    struct job *job;
+    struct placed_layout to;
+    int r;
+
+    inode_ref(jobs->fs->inodes, inode);
+    r = job_list(jobs, inode, limit, &job);
+    if (r < 0)
+        return r == -EBUSY ? add_again(jobs, inode, layout, start, limit, ret_number) : r;
+    r = file_get(jobs->fs, inode, &job->file);
+    if (r == 0) {
+        job_look_at_record(job);
+        migration_init(&job->migration, jobs->fs, job->file);
+        job->migration.limit = limit;
+        r = find_place(jobs, job, layout, start, &to);
+    }
+    if (r == 0)
+        r = migration_begin(&job->migration, layout, to.rotate);
+    if (r != 0) {
+        job_unlist(jobs, job);
+        return r;
+    }
+    job_look_at_record(job);
+    job_note_fills(jobs, job, layout, to.rotate);
+    *ret_number = job->view.number;
+    job->view.total = job->record.size;
+    job_let_go(jobs, job);
+    job_forget_oldest(jobs);
+    return 0;
+}
+
+/* Lists a job for what a record tells of. Takes the reference on the inode. */
+static int take_up(struct jobs *jobs, struct inode *inode)
+{
+    struct job *job;
+    int r = job_list(jobs, inode, 0, &job);
+
+    if (r == 0)
+        job_let_go(jobs, job);
+    return r == -EBUSY ? 0 : r;
+}
+
+int jobs_take_up(struct jobs *jobs, const char *name, const struct stat *st)
+{
+    struct inode *inode;
+    int r = inodes_enter_todo(jobs->fs->inodes, name, st, &inode);
+
+    if (r < 0)
+        return r;
+    atomic_store(&inode->is_listed, true);
+    return take_up(jobs, inode);
+}
+
+/* Finds the inode of a job that has something left on a disk, with a reference; NULL: none has. */
+static struct inode *take_left(struct jobs *jobs)
+{
+    struct inode *inode = NULL;
+
+    mutex_lock(&jobs->lock);
+    for (uint32_t i = 0; inode == NULL && i < jobs->n; i++)
+        if (jobs->job[i]->has_left && job_has_ended(jobs->job[i])) {
+            jobs->job[i]->has_left = false;
+            inode = jobs->job[i]->inode;
+            inode_ref(jobs->fs->inodes, inode);
+        }
+    mutex_unlock(&jobs->lock);
+    return inode;
+}
+
+void jobs_retry(struct jobs *jobs)
+{
+    struct inode *inode;
+
+    while ((inode = take_left(jobs)) != NULL)
+        (void) take_up(jobs, inode);
+}
+
+void jobs_note(struct jobs *jobs, struct inode *inode)
+{
+    if (atomic_load(&inode->is_listed))
+        return;
+    inode_ref(jobs->fs->inodes, inode);
+    (void) take_up(jobs, inode);
+}

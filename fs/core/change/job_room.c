@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* Room on a full disk: jobs that fill it give up what they have copied there. */
+#include "fs/core/change/job_step.h"
+
+#include <sys/statvfs.h>
+
+#define LOW (UINT64_C(64) << 20) /* bytes: a disk that has no more is full, for who was just refused */
+
+/* Finds which disks have hardly any room; NULL: none, or nobody knows. */
+static bool *find_full(const struct fs *fs)
+{
+    cleanup(freep) bool *full = calloc(STAMP_MAX_DISKS, sizeof *full);
+    bool any = false;
+
+    for (uint32_t i = 0; full != NULL && i < fs->volume->n_disks; i++) {
+        const struct disk *disk = &fs->volume->disk[i];
+        struct statvfs st;
+
+        full[i] = disk_is_present(disk) && watch_is_prompt(disk->watch) &&
+                  disk_call(disk, statfs, disk->root, &st) == 0 && st.f_bavail * st.f_frsize < LOW;
+        any |= full[i];
+    }
+    return any ? steal(full) : NULL;
+}
+
+/* Whether a job writes to one of these disks. */
+static bool fills_one_of(const struct jobs *jobs, const struct job *job, const bool full[]) REQUIRES(jobs->lock)
+{
+    for (uint32_t i = 0; job->fills != NULL && i < jobs->fs->volume->n_disks; i++)
+        if (full[i] && job->fills[i])
+            return true;
+    return false;
+}
+
+/* Has all jobs end that write to one of these disks. false: none is left that has not ended. */
+static bool end_all(struct jobs *jobs, const bool full[]) REQUIRES(jobs->lock)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < jobs->n; i++) {
+        struct job *job = jobs->job[i];
+
+        if (!job_has_ended(job) && job->view.state != JOB_ENDS && fills_one_of(jobs, job, full)) {
+            job->why = job->shall_end ? job->why : -ENOSPC;
+            job->shall_end = any = true;
+        }
+    }
+    return any;
+}
+
+static void wait_for_end(struct jobs *jobs, const bool full[])
+{
+    uint64_t until = clock_ms() + WATCH_STALL;
+    bool go_on;
+
+    mutex_lock(&jobs->lock);
+    go_on = end_all(jobs, full);
+    cond_broadcast(&jobs->changed);
+    while (go_on && end_all(jobs, full) && clock_ms() < until)
+        go_on = jobs_wait_a_while(jobs, JOB_LATER);
+    mutex_unlock(&jobs->lock);
+}
+
+void jobs_make_room(struct jobs *jobs)
+{
+    cleanup(freep) bool *full = NULL;
+    bool any;
+
+    mutex_lock(&jobs->lock);
+    any = jobs->n > jobs->n_over;
+    mutex_unlock(&jobs->lock);
+    if (any)
+        full = find_full(jobs->fs);
+    if (full != NULL && jobs->has_thread)
+        wait_for_end(jobs, full);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/core/change/job_step.h"
+
+#include "fs/core/file/file.h"
+#include "fs/core/file/file_copy.h"
+#include "fs/core/stub/journal.h"
+#include "fs/core/tree/tree.h"
+
+#include <string.h>
+
+/* Follows a path from the root: the inodes that it finds on the way are known by these names from then on. */
+static void look_up(struct fs *fs, char *path)
+{
+    struct inode *inode = inodes_root(fs->inodes), *next;
+    char *rest = path, *name;
+    struct stat st;
+
+    inode_ref(fs->inodes, inode);
+    while ((name = strsep(&rest, "/")) != NULL && tree_lookup(fs, inode, name, &next, &st) == 0) {
+        inode_unref(fs->inodes, inode);
+        inode = next;
+    }
+    inode_unref(fs->inodes, inode);
+}
+
+/* Finds the name of a job's file, which the journal does not know. The copy of the record does, unless the file has
+ * been moved since. */
+static void learn_name(struct fs *fs, struct job *job)
+{
+    cleanup(copy_done) struct copy copy = { 0 };
+    cleanup(freep) char *path = NULL;
+
+    if (inode_path(fs->inodes, job->inode, &path) == -ESTALE && file_copy_find(fs, job->file, &copy) == 0)
+        look_up(fs, copy.path);
+}
+
+/* Takes the file of a job into use, and finds out what its record says of the migration. */
+static int load(struct jobs *jobs, struct job *job)
+{
+    struct file_layout *layout;
+    int r = file_get(jobs->fs, job->inode, &job->file);
+
+    if (r < 0)
+        return r;
+    learn_name(jobs->fs, job);
+    migration_init(&job->migration, jobs->fs, job->file);
+    job_look_at_record(job);
+    if (record_migrates(&job->record) && layouts_get(jobs->fs->layouts, job->record.target_layout, &layout) == 0) {
+        job_note_fills(jobs, job, layout, job->record.target_rotate);
+        layouts_put(jobs->fs->layouts, layout);
+    }
+    if (!atomic_load(&job->inode->is_listed))
+        (void) journal_add(jobs->fs, job->inode, &job->record);
+    mutex_lock(&jobs->lock);
+    job->view.total = job->record.size;
+    job->view.limit = record_unpack_limit((uint16_t) job->record.target_limit);
+    if ((job->record.target_flags & TARGET_GIVEN_UP) != 0)
+        job->shall_end = true;
+    else if ((job->record.target_flags & TARGET_PAUSED) != 0)
+        job->shall_pause = true;
+    mutex_unlock(&jobs->lock);
+    return 0;
+}
+
+/* Ends a job. The journal forgets its file where nothing is left to be done; else the next mount looks at it again. */
+static void end(struct jobs *jobs, struct job *job, enum job_state state, int error)
+{
+    cleanup(errand_leave) struct errand before = errand_at(job->inode->nodeid, NO_SUBFILE);
+    bool over = false;
+
+    migration_done(&job->migration);
+    if (job->file != NULL) {
+        job_look_at_record(job);
+        over = !record_migrates(&job->record) && job->record.oldest_gen == job->record.gen;
+        file_put(jobs->fs, job->file);
+        job->file = NULL;
+    }
+    if (over && !inode_is_gone(jobs->fs->inodes, job->inode))
+        (void) journal_drop(jobs->fs, job->inode, &job->record);
+    mutex_lock(&jobs->lock);
+    job_set_state(jobs, job, state, error);
+    mutex_unlock(&jobs->lock);
+    if (state == JOB_FAILED)
+        (void) trouble_tell(fs_home(jobs->fs), TROUBLE_JOB, error);
+}
+
+/* Notes how far a job is, for who looks. */
+static void note(struct jobs *jobs, struct job *job, enum job_state state, int error)
+{
+    uint64_t before = job->view.done, ms, done, total;
+
+    migration_progress(&job->migration, &done, &total);
+    if (job->began == 0) {
+        job->began = clock_ms();
+        job->began_with = done;
+    }
+    ms = clock_ms() - job->began;
+    mutex_lock(&jobs->lock);
+    job_set_state(jobs, job, state, error);
+    job->view.done = MAX(done, MIN(before, total));
+    job->view.total = total;
+    job->view.ms = ms;
+    job->view.rate = ms > 0 ? (done - MIN(job->began_with, done)) * 1000 / ms : 0;
+    mutex_unlock(&jobs->lock);
+}
+
+static void try_later(struct job *job)
+{
+    job->not_before = clock_ms() + JOB_LATER;
+}
+
+/* Ends a job that leaves something on a read-only disk: that goes when the disk can be written again, or with the next
+ * mount. */
+static void end_with_rest(struct jobs *jobs, struct job *job, enum job_state state, int error)
+{
+    mutex_lock(&jobs->lock);
+    job->has_left = true;
+    mutex_unlock(&jobs->lock);
+    end(jobs, job, state, error);
+}
+
+/* Takes back what a job has done; why 0: somebody wants it so. */
+static void give_up(struct jobs *jobs, struct job *job, int why)
+{
+    int r = migration_give_up(&job->migration);
+
+    if (r == 0) {
+        end(jobs, job, why == 0 ? JOB_CANCELLED : JOB_FAILED, why);
+        return;
+    }
+    if (r == -EROFS && migration_is_given_up(&job->migration)) {
+        end_with_rest(jobs, job, why == 0 ? JOB_CANCELLED : JOB_FAILED, why);
+        return;
+    }
+    note(jobs, job, JOB_ENDS, r);
+    mutex_lock(&jobs->lock);
+    job->shall_end = true;
+    job->why = why;
+    mutex_unlock(&jobs->lock);
+    try_later(job);
+}
+
+static bool is_for_later(int error)
+{
+    return error == -ETIMEDOUT || error == -EAGAIN;
+}
+
+/* Copies a window, or ends the migration after the last one. */
+static void step(struct jobs *jobs, struct job *job)
+{
+    int r;
+
+    if (job->began == 0)
+        note(jobs, job, JOB_RUNS, 0);
+    r = migration_step(&job->migration);
+
+    if (r == 0) {
+        note(jobs, job, JOB_RUNS, 0);
+        end(jobs, job, JOB_DONE, 0);
+    } else if (r == -EROFS && migration_has_switched(&job->migration)) {
+        note(jobs, job, JOB_RUNS, 0);
+        end_with_rest(jobs, job, JOB_DONE, r);
+    } else if (is_for_later(r)) {
+        note(jobs, job, JOB_RUNS, r);
+        try_later(job);
+    } else if (r < 0) {
+        give_up(jobs, job, r);
+    } else {
+        note(jobs, job, JOB_RUNS, 0);
+    }
+}
+
+/* Pauses a job, or lets it go on. The record of its file says so, for the next mount. */
+static void pause_or_go_on(struct jobs *jobs, struct job *job, bool shall_pause)
+{
+    int r = migration_pause(&job->migration, shall_pause);
+
+    if (r == 0 && shall_pause)
+        r = MIN(migration_confirm(&job->migration), 0);
+    note(jobs, job, shall_pause ? JOB_PAUSED : JOB_RUNS, r);
+    job_look_at_record(job);
+}
+
+void job_work_on(struct jobs *jobs, struct job *job)
+{
+    bool shall_pause, shall_end, is_paused;
+    int why, r = job->file == NULL ? load(jobs, job) : 0;
+
+    if (r < 0 && !file_is_lost(r)) {
+        try_later(job);
+        return;
+    }
+    if (r < 0) {
+        end(jobs, job, JOB_FAILED, r);
+        return;
+    }
+    mutex_lock(&jobs->lock);
+    shall_pause = job->shall_pause;
+    shall_end = job->shall_end;
+    why = job->why;
+    mutex_unlock(&jobs->lock);
+    is_paused = (job->record.target_flags & TARGET_PAUSED) != 0;
+    if (inode_is_gone(jobs->fs->inodes, job->inode)) {
+        (void) migration_give_up(&job->migration); /* or it goes with the rest of the file */
+        end(jobs, job, JOB_CANCELLED, 0);
+    } else if (shall_end)
+        give_up(jobs, job, why);
+    else if (shall_pause != is_paused || (shall_pause && job->view.state != JOB_PAUSED))
+        pause_or_go_on(jobs, job, shall_pause);
+    else
+        step(jobs, job);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* What a mount says of the trace of a file or directory, and where what it has recorded is read. */
+#ifndef FALLSFS_FS_CTL_ASK_TRACE_STATE_H
+#define FALLSFS_FS_CTL_ASK_TRACE_STATE_H
+
+#include "fs/ctl/ask/attrs.h"
+
+struct trace_state {
+    bool is_on, every;
+    uint64_t n_open;           /* handles that were open already when every access was asked for */
+    uint64_t records, dropped; /* that this user may see */
+};
+
+int trace_state_get(const char *path, struct trace_state *ret_state, char ret_why[static ATTRS_WHY]);
+
+/* Finds the stream of what is recorded, .falls/trace of the mount that a path lies in, and what the path is called
+ * there; ret_below may be NULL. */
+int trace_state_stream(const char *path, char **ret_stream, char **ret_below, char ret_why[static ATTRS_WHY]);
+
+#endif

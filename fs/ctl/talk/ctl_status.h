@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* How fallsctl ends. */
+#ifndef FALLSFS_FS_CTL_TALK_CTL_STATUS_H
+#define FALLSFS_FS_CTL_TALK_CTL_STATUS_H
+
+#include "layout/base.h"
+
+enum ctl_status {
+    CTL_OK,
+    CTL_ERROR,
+    CTL_USAGE,
+    CTL_PARTIAL,
+};
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/ctl/think/recommend.h"
+
+#include "fs/ctl/think/candidates.h"
+#include "layout/map.h"
+
+#define MAX_MOVES (UINT64_C(1) << 22) /* runs that are compared to count what moves */
+
+struct search {
+    const struct recommending *asked;
+    struct recommendation *found;
+};
+
+static void candidate_done(struct candidate *candidate)
+{
+    free(candidate->text);
+    layout_free(candidate->layout);
+    busy_done(&candidate->busy);
+}
+
+void recommend_done(struct recommendation *recommendation)
+{
+    for (size_t i = 0; i < recommendation->n; i++)
+        candidate_done(&recommendation->candidate[i]);
+    free(recommendation->candidate);
+    *recommendation = (struct recommendation){ 0 };
+}
+
+/* -- judging -- */
+
+static bool is_known(const struct recommendation *found, const char *text)
+{
+    for (size_t i = 0; i < found->n; i++)
+        if (strcmp(found->candidate[i].text, text) == 0)
+            return true;
+    return false;
+}
+
+static double degree_of(const struct fit *fit, enum extents_of of)
+{
+    return of == EXTENTS_ALL ? fit_degree(fit) : fit_side_degree(of == EXTENTS_READ ? &fit->reads : &fit->writes);
+}
+
+static int judge(const struct recommending *asked, struct candidate *candidate)
+{
+    const struct profile *profile = asked->profile;
+    struct layout_error error;
+    struct fit fit;
+    int r = layout_parse(candidate->text, strlen(candidate->text), asked->n_disks, &candidate->layout, &error);
+
+    if (r == 0)
+        r = busy_init(&candidate->busy, candidate->layout->pattern, asked->n_disks, &profile->touches, asked->of,
+                      &asked->cost);
+    if (r == 0)
+        r = fit_init(&fit, candidate->layout->pattern, &profile->touches, &profile->read, &profile->written);
+    if (r == 0) {
+        candidate->degree = degree_of(&fit, asked->of);
+        fit_done(&fit);
+    }
+    return r;
+}
+
+/* Judges the layout of a text, which it takes. What is no layout, is known already, or has too many pieces to be
+ * counted, is passed over. */
+static int try_text(void *ctx, char *text)
+{
+    struct search *search = ctx;
+    struct recommendation *found = search->found;
+    struct candidate candidate = { .text = text };
+    int r = text == NULL ? -ENOMEM : is_known(found, text) ? -EEXIST : judge(search->asked, &candidate);
+
+    if (r == 0 && !array_grow(found->candidate, found->n))
+        r = -ENOMEM;
+    if (r == 0)
+        found->candidate[found->n++] = candidate;
+    else
+        candidate_done(&candidate);
+    return r == -ENOMEM ? r : 0;
+}
+
+static int try_stripes(struct search *search)
+{
+    static const char *const unit[] = { "4K", "16K", "64K", "256K", "1M", "4M", "16M" };
+    uint32_t n_disks = search->asked->n_disks;
+    int r = 0;
+
+    for (uint32_t n = n_disks; r == 0 && n > 1 && n >= n_disks / 4; n = (n + 1) / 2)
+        for (size_t i = 0; r == 0 && i < ARRAY_SIZE(unit); i++) {
+            char text[64];
+
+            snprintf(text, sizeof text, "stripe(%s,%" PRIu32 ")", unit[i], n);
+            r = try_text(search, strdup(text));
+            if (r == 0 && n == n_disks && n >= 4) {
+                snprintf(text, sizeof text, "twod(%s,2,4)", unit[i]);
+                r = try_text(search, strdup(text));
+            }
+        }
+    return r;
+}
+
+static int try_all(struct search *search)
+{
+    const struct recommending *asked = search->asked;
+    const struct profile *profile = asked->profile;
+    int r = 0;
+
+    if (profile->now.layout != NULL)
+        r = try_text(search, layout_without_disks(profile->now.layout));
+    if (r == 0 && search->found->n > 0)
+        search->found->candidate[0].is_now = true;
+    if (r == 0)
+        r = candidates_stripes(0, asked->n_disks, try_text, search);
+    if (r == 0)
+        r = try_stripes(search);
+    if (r == 0 && profile->knows_array)
+        r = candidates_array(&profile->array, asked->n_disks, try_text, search);
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(profile->proposed); i++)
+        if (profile->proposed[i].text != NULL)
+            r = try_text(search, strdup(profile->proposed[i].text));
+    return r;
+}
+
+/* -- what a change costs -- */
+
+static uint32_t disk_of(const struct recommending *asked, uint32_t element)
+{
+    return element == ELEMENT_HEADER ? 0 : element % asked->n_disks;
+}
+
+/* Counts the bytes of the file that change disks. Each is read from one and written to the other. */
+static int count_moves(const struct recommending *asked, const struct candidate *now, struct candidate *then)
+{
+    cleanup(freep) uint64_t *moved = calloc(asked->n_disks, sizeof *moved);
+    uint64_t size = MAX(asked->profile->file->size, asked->profile->touches.end), left = MAX_MOVES;
+    struct runs from, to;
+    struct run a = { 0 }, b = { 0 };
+    int r = moved == NULL ? -ENOMEM : runs_init(&from, now->layout->pattern, 0, size);
+
+    if (r == 0)
+        r = runs_init(&to, then->layout->pattern, 0, size);
+    for (uint64_t at = 0; r == 0 && at < size;) {
+        uint64_t next;
+
+        if (a.file_off + a.len <= at)
+            (void) runs_next(&from, &a);
+        if (b.file_off + b.len <= at)
+            (void) runs_next(&to, &b);
+        next = MIN(a.file_off + a.len, b.file_off + b.len);
+        if (disk_of(asked, a.element) != disk_of(asked, b.element)) {
+            then->moves += next - at;
+            moved[disk_of(asked, a.element)] += next - at;
+            moved[disk_of(asked, b.element)] += next - at;
+        }
+        at = next;
+        if (left-- == 0)
+            return -E2BIG;
+    }
+    for (uint32_t i = 0; r == 0 && i < asked->n_disks; i++)
+        then->moves_ns = MAX(then->moves_ns, (uint64_t) ((double) moved[i] / (double) asked->cost.rate * 1e9));
+    then->knows_moves = r == 0;
+    return r;
+}
+
+uint64_t candidate_pays_after(const struct candidate *candidate, const struct candidate *now)
+{
+    if (!candidate->knows_moves || candidate->busy.most >= now->busy.most)
+        return 0;
+    return candidate->moves_ns / (now->busy.most - candidate->busy.most) + 1;
+}
+
+bool candidate_is_worth(const struct candidate *a, const struct candidate *b)
+{
+    return a->busy.most + a->busy.most / 10 < b->busy.most;
+}
+
+/* -- the order -- */
+
+/* What differs by less than a hundredth or so is the same: the 7 leading bits of a time. */
+static uint64_t roughly(uint64_t ns)
+{
+    unsigned bits = ns > 0 ? 64 - (unsigned) __builtin_clzll(ns) : 0, unit = bits > 7 ? bits - 7 : 0;
+
+    return ns >> unit << unit;
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+/* The time of the disk that has most to do; then what the match degree says, then the time of all disks together, then
+ * the shorter text. */
+static int by_time(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    int order = compare(roughly(x->busy.most), roughly(y->busy.most));
+
+    if (order == 0)
+        order = x->degree < y->degree ? -1 : x->degree > y->degree;
+    if (order == 0)
+        order = compare(x->busy.all, y->busy.all);
+    if (order == 0)
+        order = compare(strlen(x->text), strlen(y->text));
+    return order != 0 ? order : strcmp(x->text, y->text);
+}
+
+int recommend_init(struct recommendation *recommendation, const struct recommending *recommending)
+{
+    struct search search = { recommending, recommendation };
+    int r;
+
+    *recommendation = (struct recommendation){ 0 };
+    r = try_all(&search);
+    if (r == 0 && recommendation->n == 0)
+        r = -E2BIG;
+    if (r == 0)
+        qsort(recommendation->candidate, recommendation->n, sizeof *recommendation->candidate, by_time);
+    for (size_t i = 0; r == 0 && i < recommendation->n; i++)
+        if (recommendation->candidate[i].is_now)
+            recommendation->now = &recommendation->candidate[i];
+    for (size_t i = 0; r == 0 && recommendation->now != NULL && i < recommendation->n; i++)
+        if (count_moves(recommending, recommendation->now, &recommendation->candidate[i]) == -ENOMEM)
+            r = -ENOMEM;
+    if (r < 0)
+        recommend_done(recommendation);
+    return r;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Which layout serves best what a trace says of a file: candidates, each with how long the disk that has most to do
+ * would be busy, the best first.
+ *
+ *     stripes of many units and counts, twod, one ──┐
+ *     distributions of the array, where it is known ┼──> busy (fs/learn/busy.h) ──> sorted
+ *     the paper's partition, by text and by figure ─┘ */
+#ifndef FALLSFS_FS_CTL_THINK_RECOMMEND_H
+#define FALLSFS_FS_CTL_THINK_RECOMMEND_H
+
+#include "fs/ctl/think/profile.h"
+#include "fs/learn/busy.h"
+
+struct candidate {
+    char *text;
+    struct layout *layout;
+    struct busy busy;
+    double degree;     /* of what counts: the match degree */
+    bool is_now;       /* the layout that the file has */
+    bool knows_moves;  /* moves is there */
+    uint64_t moves;    /* bytes that would change disks */
+    uint64_t moves_ns; /* how long the disk is busy then that has most to move */
+};
+
+struct recommending {
+    const struct profile *profile;
+    uint32_t n_disks;
+    enum extents_of of; /* what counts: reads, writes or both */
+    struct disk_cost cost;
+};
+
+struct recommendation {
+    struct candidate *candidate; /* the best first */
+    size_t n;
+    const struct candidate *now; /* NULL: nobody knows the present layout */
+};
+
+/* -ENOMEM; -E2BIG no candidate can be counted. */
+int recommend_init(struct recommendation *recommendation, const struct recommending *recommending);
+void recommend_done(struct recommendation *recommendation);
+
+/* Whether a is so much faster than b that a change is worth the trouble. */
+bool candidate_is_worth(const struct candidate *a, const struct candidate *b);
+
+/* After how many runs of what was traced the change from now has paid for itself; 0: never, or nobody knows. */
+uint64_t candidate_pays_after(const struct candidate *candidate, const struct candidate *now);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* How long disks would be busy with what was done to a file, were it laid out in some way.
+ *
+ *     touch          [0,128K)              [128K,256K)
+ *     stripe(64K,2)  64K from either       64K from either, right behind the first: no seek
+ *
+ * Each touch is one request to each subfile that has some of it, for every MiB of the file, as the kernel cuts them. A
+ * request costs a call and its bytes, and a seek unless it begins where the disk's last one ended. Requests come in the
+ * order of the trace; nothing is cached. */
+#ifndef FALLSFS_FS_LEARN_BUSY_H
+#define FALLSFS_FS_LEARN_BUSY_H
+
+#include "fs/learn/extents.h"
+#include "layout/pattern.h"
+
+#define BUSY_REQUEST (UINT64_C(1) << 20) /* bytes of the file that one request is for at most */
+
+struct disk_cost {
+    uint64_t seek, call; /* ns */
+    uint64_t rate;       /* bytes a second, not 0 */
+};
+
+struct busy {
+    uint32_t n_disks;
+    uint64_t *ns;  /* of each disk */
+    uint64_t most; /* of them: how long it takes when all others wait for that one */
+    uint64_t all;
+    uint64_t requests, seeks;
+};
+
+/* Element i is on disk i modulo n_disks, the header on the first. of: reads, writes or both. -E2BIG there are too many
+ * pieces, -EOVERFLOW past FALLS_LIMIT or more ns than a number holds, -ENOMEM. */
+int busy_init(struct busy *busy, const struct pattern *pattern, uint32_t n_disks, const struct touches *touches,
+              enum extents_of of, const struct disk_cost *cost);
+void busy_done(struct busy *busy);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/learn/touch.h"
+
+/* An access of the file, and its place in the trace. */
+struct timed {
+    uint64_t at;
+    uint32_t index;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct timed *x = a, *y = b;
+
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static bool counts(const struct traced_access *access, uint32_t file)
+{
+    return access->file == file && (access->flags & TRACE_FAILED) == 0 && access->len > 0;
+}
+
+/* The accesses of a file, in order of time; NULL without memory, or when there is none. */
+static struct timed *sort_accesses(const struct trace *trace, uint32_t file, size_t *ret_n)
+{
+    struct timed *timed;
+    size_t n = 0;
+
+    for (size_t i = 0; i < trace->n_accesses; i++)
+        n += counts(&trace->access[i], file);
+    *ret_n = n;
+    timed = n > 0 ? malloc(n * sizeof *timed) : NULL;
+    if (timed == NULL)
+        return NULL;
+    n = 0;
+    for (size_t i = 0; i < trace->n_accesses; i++)
+        if (counts(&trace->access[i], file))
+            timed[n++] = (struct timed){ trace->access[i].at, (uint32_t) i };
+    qsort(timed, n, sizeof *timed, by_time);
+    return timed;
+}
+
+/* Adds a piece of an access; first is the index of the access' first one, with which a piece may be contiguous. */
+static int add_piece(struct touches *touches, size_t first, const struct touch *piece)
+{
+    struct touch *last = touches->n > first ? &touches->touch[touches->n - 1] : NULL;
+
+    if (piece->end > FALLS_LIMIT)
+        return -E2BIG;
+    touches->end = MAX(touches->end, piece->end);
+    if (last != NULL && last->end == piece->off) {
+        last->end = piece->end;
+        return 0;
+    }
+    if (touches->n == TOUCH_MAX)
+        return -E2BIG;
+    if (!array_grow(touches->touch, touches->n))
+        return -ENOMEM;
+    touches->touch[touches->n++] = *piece;
+    return 0;
+}
+
+/* An access that touches what its offset and length say. */
+static struct touch touch_of(const struct traced_access *access, uint32_t rank)
+{
+    return (struct touch){ .off = access->offset,
+                           .end = access->offset + access->len,
+                           .at = access->at,
+                           .rank = rank,
+                           .writes = (access->flags & TRACE_WRITES) != 0 };
+}
+
+/* Adds the bytes of a set from its k-th on, shifted. */
+static int add_set(struct touches *touches, const struct traced_access *access, uint32_t rank, const struct nest *nest,
+                   uint64_t k, uint64_t shift)
+{
+    struct touch piece = touch_of(access, rank);
+    size_t first = touches->n;
+    uint64_t end = MIN(k + access->len, nest->size);
+    int r = 0;
+
+    while (r == 0 && k < end) {
+        uint64_t len, off = nest_select_run(nest, k, &len) + shift;
+
+        len = MIN(len, end - k);
+        piece.off = off;
+        piece.end = off + len;
+        r = add_piece(touches, first, &piece);
+        k += len;
+    }
+    if (r == -E2BIG)
+        touches->n = first;
+    return r;
+}
+
+static int add_access(struct touches *touches, const struct traced_access *access, uint32_t rank,
+                      struct nest *const pattern[])
+{
+    const struct nest *nest = access->pattern != TRACE_NOBODY ? pattern[access->pattern] : NULL;
+    struct touch touch = touch_of(access, rank);
+    uint64_t start = 0;
+
+    if (access->how == TRACE_PLAIN)
+        return add_piece(touches, touches->n, &touch);
+    if (nest == NULL || nest->size == 0)
+        return -E2BIG;
+    if (access->how == TRACE_BY_VIEW)
+        return add_set(touches, access, rank, nest, access->offset, 0);
+    (void) nest_next(nest, 0, &start);
+    return add_set(touches, access, rank, nest, 0, access->offset - start);
+}
+
+/* Finds the rank of a process, or gives it the next one. */
+static uint32_t rank_of(struct touches *touches, uint32_t rank[], uint32_t process, uint32_t n_processes)
+{
+    uint32_t *known = &rank[MIN(process, n_processes)]; /* the kernel's stands last */
+
+    if (*known == UINT32_MAX) {
+        *known = touches->n_ranks;
+        touches->first[touches->n_ranks] = touches->n;
+        touches->process[touches->n_ranks++] = process;
+    }
+    return *known;
+}
+
+int touches_init(struct touches *touches, const struct trace *trace, uint32_t file, struct nest *const pattern[])
+{
+    size_t n;
+    cleanup(freep) struct timed *timed = sort_accesses(trace, file, &n);
+    cleanup(freep) uint32_t *rank = malloc((trace->n_processes + 1) * sizeof *rank);
+    int r;
+
+    *touches = (struct touches){ .process = malloc((trace->n_processes + 1) * sizeof *touches->process),
+                                 .first = malloc((trace->n_processes + 1) * sizeof *touches->first) };
+    r = (timed == NULL && n > 0) || rank == NULL || touches->process == NULL || touches->first == NULL ? -ENOMEM : 0;
+    for (size_t i = 0; r == 0 && i <= trace->n_processes; i++)
+        rank[i] = UINT32_MAX;
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        const struct traced_access *access = &trace->access[timed[i].index];
+
+        r = add_access(touches, access, rank_of(touches, rank, access->process, (uint32_t) trace->n_processes),
+                       pattern);
+        touches->accesses++;
+        if (r == 0 && (access->flags & TRACE_WRITES) != 0)
+            touches->bytes_written += access->len;
+        else if (r == 0)
+            touches->bytes_read += access->len;
+        if (r == -E2BIG) {
+            touches->unplaced++;
+            r = 0;
+        }
+    }
+    if (r < 0)
+        touches_done(touches);
+    return r;
+}
+
+void touches_done(struct touches *touches)
+{
+    free(touches->touch);
+    free(touches->process);
+    free(touches->first);
+    *touches = (struct touches){ 0 };
+}

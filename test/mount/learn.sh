@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What a mount has recorded of a program becomes a layout that serves it: learn.sh FALLSFS FALLSCTL PROFILED
+# shellcheck disable=SC2317  # functions are called by ok and not
+source "$(dirname "$0")/common.sh"
+
+profiled=$3
+
+layout_of() {
+    getfattr --absolute-names --only-values -n user.falls.layout "$1"
+}
+
+# seen FILTER [options] FILE: by profile
+seen() {
+    local filter=$1
+    shift
+    "$fallsctl" profile --json "$@" | jq -c "$filter"
+}
+
+make_volume 4
+start
+
+# -- from the mount --
+"$fallsctl" create -L 'stripe(4K)' "$mnt/matrix" || die 'a file'
+refused 'nothing is known of it' "has recorded no access to it: 'fallsctl trace start'" "$fallsctl" profile "$mnt/matrix"
+ok 'it is traced' "$fallsctl" trace start --every "$mnt/matrix"
+# 256 rows of 2 KiB, written one after the other; four processes read a quarter of each.
+ok 'a program works on it' "$profiled" "$mnt/matrix" 256 4 1.5
+same 'who does what' "$(seen '.profile | [.bytes_written, .processes, .now.layout]' "$mnt/matrix")" \
+    '[524288,5,"stripe(4K) on d0-d3"]'
+same 'what it reads was written by another one' "$(seen '[.profile.classes[] | .bytes]' "$mnt/matrix")" '[0,0,524288,0]'
+"$fallsctl" trace stop "$mnt/matrix" >"$work/said"
+cp "$mnt/matrix" "$work/copy"
+ok 'a trace' "$fallsctl" trace export -o "$work/trace" "$mnt/matrix"
+same 'says the same' "$(seen '.profile | del(.ranks)' "$work/trace" matrix)" "$(seen '.profile | del(.ranks)' "$mnt/matrix")"
+refused 'a file and a trace' 'is no trace: of a file on a mount' "$fallsctl" profile "$mnt/matrix" matrix
+
+# -- to a layout --
+# needs: from the mount
+refused 'which file gets it has to be said' 'wants FILE behind it' "$fallsctl" recommend --apply "$work/trace"
+"$fallsctl" recommend --for read --json "$mnt/matrix" >"$work/advice" || fail 'it is recommended'
+same 'the best one is much better' "$(jq -c '[.gain, (.candidates[] | select(.is_now) | .busy) > 2 * .candidates[0].busy]' "$work/advice")" '[true,true]'
+same 'nothing has changed' "$(layout_of "$mnt/matrix")" 'stripe(4K) on d0-d3'
+"$fallsctl" recommend --for read --apply "$mnt/matrix" >"$work/said" || fail 'it is done'
+ok 'and said' grep -q "on its way: 'fallsctl jobs'" "$work/said"
+ok 'soon' "$fallsctl" jobs wait "$mnt"
+same 'the file has that layout' "$(layout_of "$mnt/matrix" | sed 's/ on .*//')" \
+    "$(jq -r '.candidates[0].layout' "$work/advice" | sed 's/ on .*//')"
+ok 'and the same bytes' cmp "$mnt/matrix" "$work/copy"
+ok 'traced again' "$fallsctl" trace start --every "$mnt/matrix"
+ok 'by the same program' "$profiled" "$mnt/matrix" 256 4 2.5
+"$fallsctl" recommend --for read --apply "$mnt/matrix" >"$work/said" || fail 'there is nothing to gain'
+ok 'which it says' grep -q '^no gain' "$work/said"
+same 'nothing moves' "$("$fallsctl" jobs --json "$mnt" | jq '[.jobs[] | select(.state != "done")] | length')" 0
+"$fallsctl" trace stop "$mnt/matrix" >"$work/said"
+stop
+finish

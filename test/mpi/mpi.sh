@@ -1,0 +1,261 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Programs of an MPI on the mount, with the library preloaded:
+# mpi.sh FALLSFS FALLSCTL MPI MPIRUN LIBRARIES ANY CALLS COUNTER [YIELD]
+# MPIRUN is fallsfs-mpirun, LIBRARIES where it has libraries from, COUNTER another library that is preloaded, and YIELD one
+# that has MPICH's ranks sleep while they wait.
+# shellcheck disable=SC2317  # functions are called by ok and not
+# shellcheck source-path=SCRIPTDIR source=../mount/common.sh
+source "$(dirname "$0")/../mount/common.sh"
+mpi=$3
+mpirun=$4
+export FALLSFS_LIBRARIES=$5
+any=$6
+calls=$7
+counter=$8
+yield=${9-}
+library=$FALLSFS_LIBRARIES/libfallsfs-$mpi.so
+sanitized=
+! grep -q __asan_init "$library" || sanitized=1
+stacks=$(dirname "$0")/stacks
+cases=${FALLSFS_MOUNT_CASES:-4}
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 FALLSFS_MPI=info
+
+# plainly N WORDS: without the library
+plainly() {
+    local n=$1
+    shift
+    if [ "$mpi" = mpich ]; then
+        timeout 120 mpirun.mpich -genv LD_PRELOAD "$yield" -n "$n" "$@"
+    else
+        timeout 120 mpirun.openmpi -n "$n" "$@"
+    fi
+}
+
+# ours N WORDS: with it
+ours() {
+    local n=$1
+    shift
+    if [ "$mpi" = mpich ]; then
+        LD_PRELOAD=$yield timeout 120 "$mpirun" --mpi=mpich -n "$n" "$@"
+    else
+        timeout 120 "$mpirun" --mpi=openmpi -x FALLSFS_MPI -n "$n" "$@"
+    fi
+}
+
+# preloaded N LIBRARIES WORDS: with these, and not by fallsfs-mpirun
+preloaded() {
+    local n=$1 libraries=$2
+    shift 2
+    if [ "$mpi" = mpich ]; then
+        timeout 120 mpirun.mpich -genv LD_PRELOAD "$libraries${yield:+:$yield}" -n "$n" "$@"
+    else
+        timeout 120 mpirun.openmpi -x FALLSFS_MPI -x LD_PRELOAD="$libraries" -n "$n" "$@"
+    fi
+}
+
+# served FILE: of the calls that a library says it has seen, groups served some
+served() {
+    grep -qE 'ours \(ranks ask as a group\); calls of rank 0: [1-9]' "$1"
+}
+
+# by_groups N WORDS: goes well, and groups served it
+by_groups() {
+    ours "$@" >"$work/said" 2>&1 || { cat "$work/said"; return 1; }
+    served "$work/said" || { cat "$work/said"; return 1; }
+}
+
+no_groups() {
+    for ((i = 0; i < 100; i++)); do
+        [ "$("$fallsctl" groups --raw "$mnt" | wc -l)" -le 1 ] && return 0
+        sleep 0.1
+    done
+    "$fallsctl" groups "$mnt"
+    return 1
+}
+
+# alike SEED RANKS STEPS A B: a random program is the same as A without the library and as B with it, on the mount
+alike() {
+    local here=$work/plain there=$mnt/any.$1.$5
+    rm -rf "$here" && mkdir "$here" "$there"
+    FALLSFS_SEED=$1 plainly "$2" "$any" "$3" "$here" "$work/plain.seen" "$4" >"$work/said" 2>&1 ||
+        { cat "$work/said"; return 1; }
+    FALLSFS_SEED=$1 ours "$2" "$any" "$3" "$there" "$work/ours.seen" "$5" >"$work/said" 2>&1 ||
+        { cat "$work/said"; return 1; }
+    served "$work/said" || { cat "$work/said"; return 1; }
+    for ((rank = 0; rank < $2; rank++)); do
+        diff "$work/plain.seen.$rank" "$work/ours.seen.$rank" || return 1
+    done
+    for file in whole half0 half1; do
+        cmp "$here/$file" "$there/$file" || return 1
+    done
+}
+
+# beside SEED: what the MPI's own files make of the tame program that alike has run last. Where they do not do as the
+# standard has it, the library did better: ROMIO 4.0.2 goes on from wrong places behind some strided accesses.
+beside() {
+    rm -rf "$work/plain" && mkdir "$work/plain"
+    FALLSFS_SEED=$1 plainly 3 "$any" 60 "$work/plain" "$work/mpi.seen" tame >"$work/said" 2>&1 ||
+        { cat "$work/said"; return 1; }
+    for ((rank = 0; rank < 3; rank++)); do
+        diff -q "$work/mpi.seen.$rank" "$work/ours.seen.$rank" >/dev/null || {
+            printf 'FALLSFS_SEED=%s: the files of %s itself differ from the standard\n' "$1" "$mpi" >&3
+            return 0
+        }
+    done
+    n_beside=$((n_beside + 1))
+}
+
+# -- random programs --
+exec 3>&1
+n_beside=0
+make_volume 3
+start -o 'layout=stripe(4K)'
+first=${FALLSFS_SEED:-1}
+for ((seed = first; seed < first + cases; seed++)); do
+    ok "any program as the standard has it, FALLSFS_SEED=$seed" alike "$seed" $((3 + seed % 2)) 100 model wild
+    ok "a tame one, FALLSFS_SEED=$seed" alike "$seed" 3 60 tame-model tame
+    ok "which runs without the library, FALLSFS_SEED=$seed" beside "$seed"
+done
+ok "$n_beside of $cases are the same without it" test $((2 * n_beside)) -ge "$cases"
+stop
+
+# -- single things --
+make_volume 3
+start
+n=4
+if [ -n "$sanitized" ]; then # a symbolizer would be preloaded with the library; leaks are looked at below
+    n=2 # who wait do not sleep
+    export ASAN_OPTIONS=symbolize=0:log_path=$work/report
+    LSAN_OPTIONS=suppressions=$(dirname "$0")/leaks.txt:print_suppressions=0:exitcode=0
+    export LSAN_OPTIONS
+else
+    for what in no_memory updates; do
+        ok "$what" by_groups "$n" "$calls" "$what" "$mnt/$what"
+    done
+fi
+for what in rounds irregular uneven threads opens refused_one refused_views split; do
+    ok "$what" by_groups "$n" "$calls" "$what" "$mnt/$what"
+done
+if [ "$mpi" = mpich ]; then # with Open MPI's own files the ranks wait for each other for ever
+    ok 'refused_open' by_groups "$n" "$calls" refused_open "$mnt/refused_open"
+fi
+for what in shared atomic info refused refused_mode; do
+    ok "$what" ours "$n" "$calls" "$what" "$mnt/$what"
+done
+if [ -z "$sanitized" ]; then
+    export OMPI_MCA_fcoll=vulcan # which sieves
+    ours 4 "$calls" sieving "$mnt/sieving" >"$work/said" 2>&1
+    same 'sieving' "$?" 0
+    unset OMPI_MCA_fcoll
+    ok 'what the MPI moves is counted' grep -q '31 by the MPI, 557056 bytes (31 as the file is' "$work/said"
+fi
+ours 2 "$calls" shared "$mnt/shared" >"$work/said" 2>&1
+ok 'so is what it moves at the shared pointer' grep -q ' 1 by the MPI, 1 bytes (1 at the shared pointer)' "$work/said"
+same 'the layout that a hint has' "$("$fallsctl" layout get "$mnt/info" | grep -o 'stripe([^)]*)')" 'stripe(12K,2)'
+ok 'one rank' ours 1 "$calls" rounds "$mnt/alone"
+# counted WORDS LIBRARIES FILE: what a counter among the libraries says of a program, for both ranks
+counted() {
+    preloaded 2 "$2" "$calls" rounds "$3" >"$work/said" 2>&1 || { cat "$work/said"; return 1; }
+    [ "$(grep -c "counter: $1\$" "$work/said")" = 2 ] || { cat "$work/said"; return 1; }
+}
+ok 'a tool before the library sees the calls' \
+    counted '1 opens, 1 writes, 1 reads, 1 closes' "$counter:$library" "$mnt/stacked"
+ok 'which groups serve all the same' served "$work/said"
+ok 'one behind it sees those of the file' \
+    counted '1 opens, 0 writes, 0 reads, 1 closes' "$library:$counter" "$mnt/stacked"
+ok 'which groups serve' served "$work/said"
+ok 'and all of a file elsewhere' \
+    counted '1 opens, 1 writes, 1 reads, 1 closes' "$library:$counter" "$work/stacked"
+
+# silent N WORDS: goes well, and the library says N lines
+silent() {
+    "${@:2}" >"$work/said" 2>&1 || { cat "$work/said"; return 1; }
+    [ "$(grep -c '^fallsfs' "$work/said")" = "$1" ] || { cat "$work/said"; return 1; }
+}
+ok 'not when it is switched off' silent 0 env FALLSFS_MPI=off timeout 120 "$mpirun" --mpi="$mpi" -n 2 "$calls" rounds "$mnt/off"
+other=$FALLSFS_LIBRARIES/libfallsfs-mpich.so
+[ "$mpi" = openmpi ] || other=$FALLSFS_LIBRARIES/libfallsfs-openmpi.so
+[ -n "$sanitized" ] || [ ! -e "$other" ] || ok 'the library of the other MPI' silent 0 env LD_PRELOAD="$other" "$calls" rounds "$mnt/other"
+if [ -z "$sanitized" ]; then
+    ok 'a shell with the library' silent 0 env LD_PRELOAD="$library" sh -c true
+fi
+ours 3 "$calls" rounds "$work/elsewhere" >"$work/said" 2>&1
+same 'files elsewhere' "$?" 0
+ok 'are none of ours' grep -q "the MPI's (it is not a regular file on a fallsfs mount" "$work/said"
+ok 'and opened as the program says' ours 2 "$calls" elsewhere "$work/elsewhere"
+ok 'no group stays' no_groups
+[ -z "$sanitized" ] || not 'no leak is of the library' grep -h "libfallsfs-$mpi.so" "$work"/report.*
+stop
+
+# -- memory --
+if [ -n "${FALLSFS_FULL:-}" ] && command -v valgrind >/dev/null; then
+    make_volume 3
+    start
+    for what in rounds irregular updates; do
+        ok "$what, with valgrind" ours 2 valgrind -q --leak-check=full --log-file="$work/valgrind.$what.%p" \
+            "$calls" "$what" "$mnt/$what"
+    done
+    ok 'nothing of it is ours' test "$(cat "$work"/valgrind.* | grep -cE '\((access|handles|names|open|stage|typemap|types|view)\.c:')" = 0
+    stop
+fi
+
+# -- lists that there is no room for are asked for part by part --
+make_volume 2
+printf 'limits = { description_memory = "64K"; };' >"$work/conf"
+start -c "$work/conf"
+for what in irregular uneven; do
+    ok "little room: $what" by_groups 4 "$calls" "$what" "$mnt/$what"
+done
+stop
+
+# -- death --
+make_volume 3
+start
+ours 4 "$calls" killed "$mnt/killed" >"$work/said" 2>&1
+status=$?
+ok "a rank is killed: the job ends, with $status" test "$status" != 0 -a "$status" != 124
+ok 'and nothing stays' no_groups
+ours 3 "$calls" deserted "$mnt/deserted" >"$work/said" 2>&1 &
+job=$!
+for ((i = 0; i < 600; i++)); do
+    grep -q begun "$work/said" && break
+    sleep 0.1
+done
+before=$(date +%s%N)
+kill -9 "$daemon"
+wait "$job"
+took=$((($(date +%s%N) - before) / 1000000))
+wait "$daemon" 2>/dev/null
+ok "a daemon is killed: all ranks are told, after $took ms" test "$(grep -o 'MPI_ERR_IO' "$work/said" | wc -l)" = 3
+ok 'in time' test "$took" -lt 5000
+unmount_one
+daemon=
+
+# -- stacks --
+make_volume 3
+start
+compiler=mpicc.$mpi
+fortran=mpif90.$mpi
+for kind in mpif use f08; do
+    ok "builds $kind" "$fortran" -fallow-argument-mismatch "$stacks/$kind.f90" -J "$work" -o "$work/$kind"
+    ok "Fortran, $kind" by_groups 3 "$work/$kind" "$mnt/$kind"
+done
+if [ "$mpi" = mpich ]; then
+    # shellcheck disable=SC2046  # flags are words
+    ok 'builds HDF5 in C' "$compiler" "$stacks/hdf5.c" $(pkg-config --cflags --libs hdf5-mpich) -o "$work/hdf5c"
+    ok 'HDF5 in C' by_groups 3 "$work/hdf5c" "$mnt/c.h5"
+    ok 'builds HDF5 in Fortran' h5pfc.mpich "$stacks/hdf5.f90" -o "$work/hdf5f"
+    ok 'HDF5 in Fortran' by_groups 3 "$work/hdf5f" "$mnt/f.h5"
+else
+    netcdf=$(pkg-config --variable=prefix netcdf-mpi)
+    ok 'builds netCDF' "$compiler" "$stacks/netcdf.c" -I"$netcdf/include" -lnetcdf_mpi -o "$work/netcdf"
+    ok 'netCDF-4' by_groups 3 "$work/netcdf" "$mnt/n.nc"
+    ok 'builds PnetCDF' "$compiler" "$stacks/pnetcdf.c" -lpnetcdf -o "$work/pnetcdf"
+    ok 'PnetCDF' by_groups 3 "$work/pnetcdf" "$mnt/p.nc"
+    ok 'mpi4py' by_groups 3 /usr/bin/python3 "$stacks/arrays.py" "$mnt/arrays"
+    ok 'h5py' by_groups 3 /usr/bin/python3 "$stacks/hyperslabs.py" "$mnt/hyperslabs.h5"
+fi
+stop
+finish
