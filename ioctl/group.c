@@ -29,6 +29,21 @@ static struct group *find_token(const struct groups *groups, const uint8_t token
     return found;
 }
 
+/* What a group of this token has failed with that went before all of its ranks had come; 0: there was none. */
+static int how_it_ended(const struct groups *groups, const struct caller *caller, const uint8_t token[GROUP_TOKEN])
+{
+    uint64_t now = groups->ops.now(groups->ctx);
+
+    for (uint32_t i = 0; i < GROUPS_ENDED; i++) {
+        const struct ended *ended = &groups->ended[i];
+
+        if (ended->error != 0 && now < ended->until && ended->uid == caller->uid && ended->file == caller->file &&
+            is_token(ended->token, token))
+            return ended->error;
+    }
+    return 0;
+}
+
 static bool same_terms(const struct group_terms *a, const struct group_terms *b)
 {
     return a->nranks == b->nranks && a->timeout == b->timeout && a->hints.domains == b->hints.domains &&
@@ -56,10 +71,14 @@ static int may_join(const struct group *group, const struct caller *caller, uint
 static int make_group(struct groups *groups, const struct caller *caller, const uint8_t token[GROUP_TOKEN],
                       const struct group_terms *terms, struct group **ret_group)
 {
-    struct user *user = user_find(groups, caller->uid);
     struct group *group = NULL;
-    int r = user == NULL ? -ENOMEM : 0;
+    struct user *user;
+    int r = how_it_ended(groups, caller, token);
 
+    if (r < 0)
+        return r;
+    user = user_find(groups, caller->uid);
+    r = user == NULL ? -ENOMEM : 0;
     if (r == 0 && (user->n_groups >= user_share(user) * groups->limits.groups ||
                    terms->nranks > user_share(user) * groups->limits.ranks - user->n_ranks))
         r = -EUSERS;

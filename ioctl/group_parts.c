@@ -2,6 +2,7 @@
 #include "ioctl/group_parts.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define ROOT 4 /* times as much */
 
@@ -281,6 +282,26 @@ void round_over(struct groups *groups, struct todo *todo, struct round *round, i
 
 /* -- groups -- */
 
+static bool have_all_come(const struct group *group)
+{
+    for (uint32_t i = 0; i < group->terms.nranks; i++)
+        if (!group->member[i].was_here)
+            return false;
+    return true;
+}
+
+static void remember_end(struct groups *groups, const struct group *group)
+{
+    struct ended *ended = &groups->ended[groups->next_ended];
+
+    if (group->alone || group->error == 0 || have_all_come(group))
+        return;
+    *ended =
+        (struct ended){ .file = group->file, .until = group->until, .uid = group->user->uid, .error = group->error };
+    memcpy(ended->token, group->token, GROUP_TOKEN);
+    groups->next_ended = (groups->next_ended + 1) % GROUPS_ENDED;
+}
+
 void group_tidy(struct groups *groups, struct todo *todo, struct group *group)
 {
     struct user *user = group->user;
@@ -299,6 +320,7 @@ void group_tidy(struct groups *groups, struct todo *todo, struct group *group)
     }
     if (group->n_here > 0 || group->rounds != NULL)
         return;
+    remember_end(groups, group);
     if (!group->alone) {
         user->n_groups--;
         user->n_ranks -= group->terms.nranks;
@@ -340,12 +362,19 @@ void group_blame(struct group_stats *stats, uint32_t rank)
     stats->n_culprits++;
 }
 
+/* For how long ranks of a group may come, which is never for ever. */
+static uint64_t ms_of_waiting(const struct group *group)
+{
+    return MIN(group->terms.timeout, 3600000U);
+}
+
 void group_fail(struct groups *groups, struct todo *todo, struct group *group, int error)
 {
     if (group->error != 0)
         return;
     group->error = error;
     group->stats.error = error;
+    group->until = groups->ops.now(groups->ctx) + ms_of_waiting(group) * UINT64_C(1000000);
     for (struct round *round = group->rounds; round != NULL; round = round->next)
         if (round->state == ROUND_OPEN)
             round_over(groups, todo, round, error);

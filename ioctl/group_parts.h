@@ -11,6 +11,7 @@
 #include "ioctl/group.h"
 
 #define GROUPS_BUCKETS 1024
+#define GROUPS_ENDED   1024 /* that are remembered */
 
 /* What one user has. It goes with the last of it. */
 struct user {
@@ -45,6 +46,7 @@ struct group {
     uint32_t n_here; /* ranks that are taken and not gone */
     bool was_left;   /* by a rank that had been told what it wanted, or trusts that it is done */
     int error;       /* that it has failed with; 0: none */
+    uint64_t until;  /* ns: when it has failed, for how long ranks that have not come are thought to be on their way */
     struct round *rounds;
     struct round *at_work;
     struct group_plan plan;
@@ -52,6 +54,14 @@ struct group {
     struct board *board; /* NULL: none */
     struct group *next, **at;
     struct member member[];
+};
+
+/* A group that failed and went before all of its ranks had come: those that still come, until then, are told why. */
+struct ended {
+    uint8_t token[GROUP_TOKEN];
+    uint64_t file, until; /* ns */
+    uint32_t uid;
+    int error; /* 0: nothing is remembered here */
 };
 
 struct groups {
@@ -65,6 +75,8 @@ struct groups {
     struct user *users;
     struct opener *opener[GROUPS_BUCKETS];
     struct waiter *waiter[GROUPS_BUCKETS];
+    struct ended ended[GROUPS_ENDED]; /* a ring */
+    uint32_t next_ended;
 };
 
 /* What is to be done without the lock, once it is released. */

@@ -104,6 +104,44 @@ ParameterizedTest(int *want, group, joined_before)
     world_free(world, 3);
 }
 
+static int join_file(struct world *world, uint64_t file, uint32_t uid)
+{
+    struct group_terms terms = terms_of(3);
+    struct caller caller = caller_of(3);
+    uint64_t group;
+
+    caller.file = file;
+    caller.uid = uid;
+    return groups_join(world->groups, &caller, token, 2, &terms, &group);
+}
+
+/* Who comes when the others have come and gone is told, too, as long as they would have waited: of that file alone, and
+ * nobody else is told anything. When all had come, nobody is awaited, and the token makes another group. */
+Test(group, joined_when_all_others_have_gone)
+{
+    struct world *world = world_new(NULL);
+    uint64_t group;
+
+    cr_assert_eq(join(world, 1, 3, &group), 0);
+    cr_assert_eq(join(world, 2, 3, &group), 0);
+    groups_process_gone(world->groups, 101);
+    groups_handle_gone(world->groups, 2);
+    cr_expect_eq(join_file(world, 7, 1000), -ECANCELED);
+    cr_expect_eq(join_file(world, 8, 1000), 0, "another file");
+    groups_handle_gone(world->groups, 3);
+    cr_expect_eq(join_file(world, 7, 1001), 0, "another user");
+    groups_handle_gone(world->groups, 3);
+    world->now += TIMEOUT * UINT64_C(1000000);
+    for (int i = 0; i < 2; i++) {
+        cr_expect_eq(join(world, 1, 3, &group), 0, "much later, or all had come");
+        cr_expect_eq(join(world, 2, 3, &group), 0);
+        cr_expect_eq(join(world, 3, 3, &group), 0);
+        for (uint64_t handle = 1; handle <= 3; handle++)
+            groups_handle_gone(world->groups, handle);
+    }
+    world_free(world, 3);
+}
+
 /* As many groups as the limits say are a user's, root has four times as many; another user is not concerned. */
 Test(group, so_many_groups)
 {

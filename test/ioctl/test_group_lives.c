@@ -21,7 +21,7 @@ struct model {
     struct world *world;
     struct rng *rng;
     uint32_t n;
-    uint64_t group, now;
+    uint64_t group, now, until; /* when it has failed, ranks that have not come are told so until then */
     bool joined[MAX_RANKS], gone[MAX_RANKS];
     unsigned last[MAX_RANKS];
     int error; /* of the group; 0: none */
@@ -55,6 +55,7 @@ static void model_fail(struct model *model, int error)
     if (model->error != 0)
         return;
     model->error = error;
+    model->until = model->now + TIMEOUT * UINT64_C(1000000);
     for (unsigned seq = 1; seq <= MAX_ROUNDS; seq++)
         if (model->round[seq].phase == OPEN)
             settle(model, seq, error);
@@ -164,16 +165,21 @@ static void model_tick(struct model *model)
 
 /* -- the same to both -- */
 
+static unsigned n_too_late; /* ranks that came when all others had gone */
+
 static void do_join(struct model *model, uint32_t rank)
 {
     uint64_t group;
-    bool any = false;
+    bool any = false, all_came = true;
     int want = model->joined[rank] ? -EEXIST : 0, r;
 
-    for (uint32_t i = 0; i < model->n; i++)
+    for (uint32_t i = 0; i < model->n; i++) {
         any |= model->joined[i] && !model->gone[i];
-    if (model->error != 0 && !any)
+        all_came &= model->joined[i];
+    }
+    if (model->error != 0 && !any && (all_came || model->now >= model->until))
         return; /* the group may be gone: this would make another one */
+    n_too_late += model->error != 0 && !any;
     if (model->error != 0)
         want = model->error;
     r = join(model->world, rank + 1, model->n, &group);
@@ -355,6 +361,7 @@ Test(group, random_lives, .timeout = 600)
     for (struct rng rng = rng_from_env(2000); rng_next(&rng); n++) {
         struct model *model = calloc(1, sizeof *model);
         uint32_t n_steps = (uint32_t) rng_between(&rng, 20, 1500);
+        bool all_go;
 
         cr_assert_not_null(model);
         model->world = world_new(NULL);
@@ -364,9 +371,12 @@ Test(group, random_lives, .timeout = 600)
         for (unsigned seq = 1; seq <= MAX_ROUNDS; seq++)
             for (uint32_t i = 0; i < model->n; i++)
                 model->round[seq].cell[i].waits = -1;
+        all_go = rng_chance(&rng, 10);
         for (uint32_t i = 0; i < model->n; i++)
-            if (rng_chance(&rng, 97))
+            if (rng_chance(&rng, all_go ? 50 : 97))
                 do_join(model, i);
+        for (uint32_t i = 0; all_go && model->group != 0 && i < model->n; i++)
+            do_go(model, i);
         for (uint32_t i = 0; i < n_steps && model->world->n_probes < MAX_PROBES - 1; i++) {
             step(model);
             compare(model);
@@ -381,6 +391,7 @@ Test(group, random_lives, .timeout = 600)
     if (getenv("FALLSFS_SEED") == NULL) {
         unsigned few = n / 40;
 
+        cr_expect_gt(n_too_late, few, "%u came too late", n_too_late);
         cr_expect_gt(n_over, n, "%u", n_over);
         cr_expect(n_errors[0] > few && n_errors[ECANCELED] > few && n_errors[ETIMEDOUT] > few && n_errors[EPROTO] > few,
                   "%u fine, %u canceled, %u timed out, %u mismatched", n_errors[0], n_errors[ECANCELED],

@@ -75,6 +75,29 @@ static void killed_while_it_waits(void)
     run_ending(true, kill_rank);
 }
 
+/* A rank that dies before the others have come keeps them no longer than one that dies later. */
+static void killed_before_the_others_come(void)
+{
+    struct stage *stage = stage_new(2, FALLSFS_TIMEOUT_NONE);
+    struct fallsfs_group *group = NULL;
+    int rows[SIDE * SIDE], fd = open_shared(O_RDWR), r;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        (void) join_as(stage, 0);
+        for (;;)
+            pause();
+    }
+    until_joined(stage, 1);
+    kill_rank(pid);
+    pause_ms(SOON); /* by then the daemon has most likely heard of it, and nobody is left in the group */
+    r = fallsfs_join(fd, stage->token, 1, 2, &stage->hints, &group);
+    if (r == 0)
+        r = read_rows(stage, group, 1, rows);
+    EXPECT(r == -ECANCELED);
+    EXPECT(close(fd) == 0);
+}
+
 /* A member whose child lives on with its files open is as dead as any other. */
 static void killed_with_a_child(void)
 {
@@ -544,6 +567,7 @@ static void tickets_that_fail(void)
 const struct check checks_of_members[] = {
     { "killed_before_it_asks", killed_before_it_asks },
     { "killed_while_it_waits", killed_while_it_waits },
+    { "killed_before_the_others_come", killed_before_the_others_come },
     { "killed_with_a_child", killed_with_a_child },
     { "closes_its_file", closes_its_file },
     { "leaves", leaves },
