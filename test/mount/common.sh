@@ -230,7 +230,7 @@ check_log() {
 # reap PID: waits for it to end, not for ever; its status.
 reap() {
     local i
-    for ((i = 0; i < 1000; i++)); do
+    for ((i = 0; i < 6000; i++)); do
         kill -0 "$1" 2>/dev/null || break
         sleep 0.02
     done
