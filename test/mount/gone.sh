@@ -92,6 +92,7 @@ for how in 'umount -l' kill; do
         kill "$daemon"
     else
         umount -l "$mnt"
+        ok 'whose daemon is known to be there' sh -c "'$fallsctl' status ${disks[*]} | grep -q ' in use, by a daemon '"
         kill -9 "$first"
         let_go
     fi

@@ -279,6 +279,7 @@ mkdir "$work/no_acls"
 mount -t ramfs -o mode=700 ramfs "$work/no_acls"
 not 'a copy without ACLs is told' sh -c "'$fallsctl' extract -r -o '$work/no_acls/tree' ${disks[*]} cp 2>'$work/said'"
 ok 'file by file' grep -qF 'cp/sub/random: its copy is without system.posix_acl_access: ' "$work/said"
+ok 'with all that it lacks' grep -qE 'cp/empty: its copy is without user.note: .*; system.posix_acl_access: ' "$work/said"
 same 'and lets nobody do more' "$(stat -c %a "$mnt/cp/sub/random" "$work/no_acls/tree/sub/random" "$mnt/cp/empty" \
     "$work/no_acls/tree/empty" | paste -sd ' ')" '664 644 775 755'
 mkdir "$work/generous"

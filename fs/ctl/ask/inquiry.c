@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ctl/ask/inquiry.h"
 
+#include "layout/clock.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -51,9 +53,8 @@ struct inquiry *inquiry_put(void (*ask)(void *question), void *question)
 
 struct timespec inquiry_patience(void)
 {
-    struct timespec until;
+    struct timespec until = clock_read(CLOCK_MONOTONIC);
 
-    clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += PATIENCE;
     return until;
 }
@@ -65,7 +66,7 @@ bool inquiry_await(struct inquiry *inquiry, const struct timespec *until)
 
     pthread_mutex_lock(&lock);
     while (!inquiry->answered && r == 0)
-        r = pthread_cond_timedwait(&answer, &lock, until);
+        r = pthread_cond_clockwait(&answer, &lock, CLOCK_MONOTONIC, until);
     answered = inquiry->answered;
     given_up |= !answered;
     pthread_mutex_unlock(&lock);

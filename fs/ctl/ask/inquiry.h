@@ -20,7 +20,7 @@ struct inquiry;
 /* Calls ask(question) in a thread of its own; NULL: there was no memory or no thread for it. */
 struct inquiry *inquiry_put(void (*ask)(void *question), void *question);
 
-/* Until when to wait for questions that are put now. */
+/* Until when to wait for questions that are put now, by the steady clock. */
 struct timespec inquiry_patience(void);
 
 /* Waits for the answer, no longer than until; false: there was none in time. Takes the inquiry either way. */

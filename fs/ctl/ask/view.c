@@ -174,11 +174,7 @@ static void advise_on_disk(struct view *view, uint32_t index)
 
 static void advise_on_mount(struct view *view)
 {
-    bool served = false;
-
-    for (uint32_t i = 0; i < view->n; i++)
-        served |= view->probe[i].in_use;
-    if (view->place != NULL && !served && !view->place->read_only)
+    if (view->place != NULL && !view->in_use && !view->place->read_only)
         advise(view,
                "the daemon that served %s is gone: umount %s, then mount the volume again; nothing that was "
                "synced is lost",
@@ -358,14 +354,10 @@ static bool is_served_by(const struct view *view, const struct mount_place *plac
  * by another name and says itself which volume it serves. */
 static void find_place(struct view *view, const struct mounts *mounts)
 {
-    bool in_use = false;
-
-    for (uint32_t i = 0; i < view->n; i++)
-        in_use |= view->probe[i].in_use;
     for (uint32_t i = 0; view->place == NULL && i < mounts->n; i++)
         if (is_listed(view, &mounts->place[i]))
             view->place = &mounts->place[i];
-    for (uint32_t i = 0; in_use && view->place == NULL && i < mounts->n; i++)
+    for (uint32_t i = 0; view->in_use && view->place == NULL && i < mounts->n; i++)
         if (is_served_by(view, &mounts->place[i]))
             view->place = &mounts->place[i];
 }
@@ -483,6 +475,8 @@ int view_init(struct view *view, const struct mounts *mounts, const struct mount
         r = place_disks(view, mounts);
     if (r < 0)
         return r;
+    for (uint32_t i = 0; i < view->n; i++)
+        view->in_use |= view->probe[i].in_use;
     if (view->stamp != NULL) {
         find_place(view, mounts);
         add_up(view);

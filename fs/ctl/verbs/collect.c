@@ -12,6 +12,7 @@
 #include "fs/ctl/talk/args.h"
 #include "fs/ctl/verbs/verbs.h"
 #include "fs/json/utf8.h"
+#include "layout/clock.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -73,28 +74,20 @@ static void limit_size(void)
     (void) setrlimit(RLIMIT_FSIZE, &most);
 }
 
-static int64_t ms_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Waits for a process, and kills it after MAX_SECONDS; false: it was killed. What hangs in the kernel does not end even
  * then, and is left behind. */
 static bool await(pid_t pid, int *ret_status)
 {
-    int64_t until = ms_now() + MAX_SECONDS * 1000;
+    uint64_t until = clock_in_ms(MAX_SECONDS * 1000);
     bool is_killed = false;
 
     while (waitpid(pid, ret_status, WNOHANG) != pid) {
-        if (ms_now() >= until) {
+        if (clock_ms() >= until) {
             if (is_killed)
                 return false;
             (void) kill(-pid, SIGKILL);
             is_killed = true;
-            until = ms_now() + 1000;
+            until = clock_in_ms(1000);
         }
         usleep(5000);
     }

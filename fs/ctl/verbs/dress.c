@@ -25,11 +25,12 @@ struct dressing {
     char *why;
 };
 
-/* Notes that the copy is without something; errno says why. */
+/* Notes that the copy is without something; errno says why. What does not fit behind the others is not told. */
 static void lack(struct dressing *dressing, const char *what)
 {
-    if (dressing->first == 0)
-        snprintf(dressing->why, DRESS_WHY, "%s: %s", what, strerror(errno));
+    size_t at = dressing->first == 0 ? 0 : strlen(dressing->why);
+
+    snprintf(dressing->why + at, DRESS_WHY - at, "%s%s: %s", at > 0 ? "; " : "", what, strerror(errno));
     dressing->first = dressing->first == 0 ? -errno : dressing->first;
 }
 

@@ -14,7 +14,7 @@
 
 /* Gives name in dir, a file, a directory or a symlink, all that its original has besides bytes; its owner only when
  * root does it. Returns 0, or the first error, after which the rest is done all the same; ret_why then says in words
- * what the copy is without. */
+ * all that the copy is without. */
 int dress(struct fs *fs, struct inode *original, const struct stat *st, int dir, const char *name,
           char ret_why[static DRESS_WHY]);
 

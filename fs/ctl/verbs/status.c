@@ -102,7 +102,10 @@ static void print_head(const struct view *view)
     if (view->place != NULL)
         print_place(view->place->target, view->place->read_only ? " (read-only)" : "");
     else
-        printf("not mounted%s", view->stamp->clean == view->stamp->epoch ? "" : ", did not end well last time");
+        fputs(view->in_use                               ? "in use, by a daemon whose mount cannot be seen here"
+              : view->stamp->clean == view->stamp->epoch ? "not mounted"
+                                                         : "not mounted, did not end well last time",
+              stdout);
     printf("  %" PRIu32 " of %" PRIu32 " disk%s\n", online, n, n == 1 ? "" : "s");
 }
 

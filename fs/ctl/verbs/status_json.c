@@ -65,6 +65,7 @@ void status_json_view(struct json *json, const struct view *view, const char *no
         json_string(json, "volume", hex);
         json_string(json, "mountpoint", view->place != NULL ? view->place->target : NULL);
         json_bool(json, "read_only", view->place != NULL && view->place->read_only);
+        json_bool(json, "in_use", view->in_use);
         json_bool(json, "clean", view->stamp->clean == view->stamp->epoch);
         json_u64(json, "epoch", view->stamp->epoch);
         json_open(json, "disks", '[');

@@ -2,7 +2,7 @@
 /* What core tells of, kept until it is said: in the log, with the name of the file, and to whoever's request failed for
  * it. Those are told under core's locks, so they are noted first, and said by who holds none.
  *
- *     core ── troubles_hear ──> [ d1: subfile 3 of inode 17 is missing ] ── troubles_say ──> log
+ *     core ── the listener  ──> [ d1: subfile 3 of inode 17 is missing ] ── troubles_say ──> log
  *                                                                        └─ troubles_why ──> user.falls.lasterror
  */
 #ifndef FALLSFS_FS_DAEMON_SAY_TROUBLES_H
