@@ -350,7 +350,69 @@ static void ordinary_writers_close_by(void)
     EXPECT(kill(pid[0], SIGKILL) == 0 && waitpid(pid[0], NULL, 0) == pid[0]);
 }
 
+#define TAIL 10 /* bytes that are looked at */
+
+/* Makes the file longer by sections, and cuts it to nothing now and then; n_told is how long it is, as others may know,
+ * and odd while it is cut. */
+static void grow(atomic_uint_least64_t *n_told, unsigned rounds)
+{
+    const struct fallsfs_array line = { 1, FALLSFS_ROW_MAJOR, 1, 0, { 1 << 30 } };
+    struct rng rng = rng_from_seed(1);
+    static uint8_t bytes[6000];
+    int fd = open_shared(O_RDWR);
+    uint64_t end = 0;
+
+    memset(bytes, 1, sizeof bytes);
+    for (unsigned round = 0; round < rounds; round++) {
+        uint64_t n = 2 * rng_between(&rng, TAIL, sizeof bytes / 2);
+        const struct fallsfs_range range = { end, end + n - 1, 1 };
+
+        EXPECT(fallsfs_write_section(fd, &line, &range, bytes) == 0);
+        atomic_store(n_told, end += n);
+        if (round % 500 == 499) {
+            atomic_store(n_told, 1);
+            EXPECT(ftruncate(fd, 0) == 0);
+            atomic_store(n_told, end = 0);
+        }
+    }
+}
+
+/* What a section has written behind the end is there for who has heard of it, while others go on. */
+static void the_tail_of_a_growing_file(void)
+{
+    atomic_uint_least64_t *n_told =
+        mmap(NULL, sizeof *n_told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    uint64_t n_reads = 0, n_short = 0;
+    uint8_t tail[TAIL];
+    int fd = open_shared(O_RDWR);
+    pid_t pid = fork();
+    int status = 1;
+
+    EXPECT(n_told != MAP_FAILED && pid >= 0);
+    if (pid == 0) {
+        EXPECT(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+        grow(n_told, getenv("FALLSFS_FULL") != NULL ? 20000 : 4000);
+        _exit(0);
+    }
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        uint64_t end = atomic_load(n_told);
+        ssize_t n = end % 2 == 0 && end > 0 ? pread(fd, tail, TAIL, (off_t) (end - TAIL)) : 0;
+
+        if (end % 2 != 0 || end == 0 || atomic_load(n_told) < end)
+            continue; /* it may have been cut meanwhile */
+        n_reads++;
+        n_short += n != TAIL || tail[0] != 1 || tail[TAIL - 1] != 1;
+    }
+    EXPECT(status == 0);
+    EXPECT(n_reads > 0);
+    if (n_short > 0)
+        missed(__FILE__, __LINE__, "reads ended before the end");
+    EXPECT(munmap(n_told, sizeof *n_told) == 0);
+    EXPECT(close(fd) == 0);
+}
+
 const struct check checks_of_equality[] = {
+    { "the_tail_of_a_growing_file", the_tail_of_a_growing_file },
     { "random_groups", random_groups },
     { "random_sections_alone", random_sections_alone },
     { "ordinary_writers_close_by", ordinary_writers_close_by },

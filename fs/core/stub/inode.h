@@ -47,6 +47,8 @@ struct inode_pages {
     atomic_uint direct;         /* handles that write past the kernel's pages (direct.c) */
     _Atomic uint32_t forgotten; /* when the kernel was last told to forget bytes (page_races.c) */
     atomic_uint n_read_write;   /* handles through which it may be mapped to be written (handle.c) */
+    atomic_uint_least64_t end;  /* so long, at least, the kernel knows the file to be (kernel_cache.c) */
+    atomic_bool was_cut;        /* end is not to be believed: the file may have become shorter since */
     atomic_bool is_told;        /* the kernel has had its attributes in a listing, and nothing changed them since */
 };
 

@@ -111,6 +111,7 @@ static int run(struct collect *collect, struct round *round)
     if (r == 0)
         r = round_run(round, &store, &collect->executor);
     if (round->write) {
+        kernel_learns_end(handle, MIN(hi, file_size(handle->file)));
         forget_cached(handle, lo, hi);
         round->file_size = file_size(handle->file);
     } else if (r == 0) {

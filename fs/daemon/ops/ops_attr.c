@@ -26,6 +26,7 @@ static int set_size(struct inode *inode, uint64_t size)
     int r = file_get(the_mount->fs, inode, &file);
 
     if (r == 0) {
+        kernel_end_changes(inode);
         r = file_truncate(the_mount->fs, file, size);
         file_put(the_mount->fs, file);
     }

@@ -66,6 +66,39 @@ void forget_cached(const struct handle *handle, uint64_t lo, uint64_t hi)
     page_races_forgotten(handle->inode, lo, hi, since);
 }
 
+/* The kernel takes sizes with bytes alone. So it is given the last one, into its page of the file, which is forgotten
+ * next; who has written that byte meanwhile is read as soon as that is done. */
+static int store_last(const struct handle *handle, uint64_t end)
+{
+    char last;
+    struct fuse_bufvec bytes = FUSE_BUFVEC_INIT(sizeof last);
+    ssize_t n = file_read(handle->fs, handle->file, &last, sizeof last, end - 1);
+    int r = n < 0 ? (int) n : n == 0 ? -ENODATA : -ECANCELED;
+
+    bytes.buf[0].mem = &last;
+    atomic_fetch_add(&n_telling, 1);
+    if (n > 0 && !atomic_load(&tells_no_more))
+        r = fuse_lowlevel_notify_store(the_mount->session, handle->inode->nodeid, (off_t) (end - 1), &bytes, 0);
+    atomic_fetch_sub(&n_telling, 1);
+    return r;
+}
+
+void kernel_learns_end(const struct handle *handle, uint64_t end)
+{
+    struct inode_pages *pages = &handle->inode->pages;
+    uint64_t known = atomic_load(&pages->end);
+
+    if (end == 0 || (end <= known && !atomic_load(&pages->was_cut)) || store_last(handle, end) < 0)
+        return;
+    while (known < end && !atomic_compare_exchange_weak(&pages->end, &known, end))
+        ;
+}
+
+void kernel_end_changes(struct inode *inode)
+{
+    atomic_store(&inode->pages.was_cut, true);
+}
+
 /* How many workers may wait for the kernel: what they wait for goes through files, which need other workers. */
 #define WORKERS 8
 

@@ -17,6 +17,14 @@ int drop_privileges(const struct handle *handle, const struct cred *cred);
  * the kernel waits for whoever is at work on a page, and has us write. */
 void forget_cached(const struct handle *handle, uint64_t lo, uint64_t hi);
 
+/* Has the kernel know that a file is at least so long, before the forget_cached that follows. To be forgotten and asked
+ * for anew is not enough for a size: of an answer that crosses another forgetting the kernel takes nothing, and a read
+ * that relied on it ends where the file ended before. */
+void kernel_learns_end(const struct handle *handle, uint64_t end);
+
+/* A file may become shorter. */
+void kernel_end_changes(struct inode *inode);
+
 /* To be called around forget_cached in a request: most threads must be free to serve what the kernel waits for. When
  * the request may not wait, it ends with what request_later says, and is run again. */
 bool request_may_wait(void);

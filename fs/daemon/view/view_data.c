@@ -45,6 +45,8 @@ ssize_t view_data_write(const struct handle *handle, const void *data, size_t si
     if (is_mapped(handle))
         forget_cached(handle, range.lo, range.hi);
     n = file_view_write(handle->file_view, handle->file, data, size, off);
+    if (n > 0)
+        kernel_learns_end(handle, MIN(range.hi, file_size(handle->file)));
     forget_cached(handle, range.lo, range.hi);
     request_has_waited();
     return n;
