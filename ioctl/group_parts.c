@@ -171,6 +171,7 @@ static void detach(struct member *member)
         at = &(*at)->next;
     *at = member->next;
     member->opener = NULL;
+    assert(member->group->n_here > 0);
     member->group->n_here--;
 }
 
@@ -227,6 +228,7 @@ static void drop_ask(struct todo *todo, struct entry *entry)
 {
     if (entry->ask == NULL)
         return;
+    assert(entry->round->group->user->wanted >= entry->ask->wanted->cost);
     entry->round->group->user->wanted -= entry->ask->wanted->cost;
     todo_drop(todo, steal(entry->ask));
 }
@@ -240,6 +242,7 @@ void entry_fetched(struct groups *groups, struct entry *entry)
         return;
     entry->fetched = true;
     entry->round->n_unfetched--;
+    assert(member->group->user->n_asks > 0);
     member->group->user->n_asks--;
     if (member->group->alone && opener != NULL) {
         detach(member);
@@ -322,9 +325,11 @@ void group_tidy(struct groups *groups, struct todo *todo, struct group *group)
         return;
     remember_end(groups, group);
     if (!group->alone) {
+        assert(user->n_groups > 0 && user->n_ranks >= group->terms.nranks);
         user->n_groups--;
         user->n_ranks -= group->terms.nranks;
     }
+    assert(user->refs > 0);
     user->refs--;
     *group->at = group->next;
     if (group->next != NULL)

@@ -3,6 +3,7 @@
 #ifndef FALLSFS_LAYOUT_BASE_H
 #define FALLSFS_LAYOUT_BASE_H
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>

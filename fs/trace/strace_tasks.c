@@ -14,12 +14,14 @@ struct strace_fds {
 
 static void put(struct strace_description *description)
 {
+    assert(description->refs > 0);
     if (--description->refs == 0)
         free(description);
 }
 
 static void fds_put(struct strace_fds *fds)
 {
+    assert(fds->refs > 0);
     if (--fds->refs > 0)
         return;
     for (size_t i = 0; i < fds->n; i++)

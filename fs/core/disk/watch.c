@@ -74,6 +74,7 @@ void watch_leave(struct watch *watch, int seat)
         atomic_fetch_sub(&watch->n_crowded, 1);
     if (seat < 0)
         return;
+    assert((atomic_load(&watch->taken) >> seat & 1) != 0);
     /* Whoever takes the seat next must not seem to have waited since this thread came. */
     atomic_store(&watch->since[seat], UINT64_MAX);
     atomic_fetch_and(&watch->taken, ~(UINT64_C(1) << seat));

@@ -385,6 +385,7 @@ void file_put(struct fs *fs, struct file *file)
     bool copy_is_due = false;
 
     mutex_lock(&inode->lock);
+    assert(file->n_users > 0);
     if (--file->n_users == 0 && inode_is_gone(fs->inodes, inode))
         file = end_gone(fs, inode);
     else if (file->n_users == 0 && close_last(fs, file))

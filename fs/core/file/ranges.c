@@ -82,8 +82,9 @@ void ranges_unlock(struct ranges *ranges, uint64_t lo, uint64_t hi)
 
     mutex_lock(&ranges->lock);
     held = ranges->first;
-    while (held->lo != lo || held->hi != hi || pthread_equal(held->owner, pthread_self()) == 0)
+    while (held != NULL && (held->lo != lo || held->hi != hi || pthread_equal(held->owner, pthread_self()) == 0))
         held = held->next;
+    assert(held != NULL);
     unlist(ranges, held);
     mutex_unlock(&ranges->lock);
 }

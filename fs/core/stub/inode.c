@@ -172,6 +172,7 @@ void inode_unref(struct inodes *inodes, struct inode *inode)
     if (inode == NULL)
         return;
     mutex_lock(&inodes->lock);
+    assert(inode->n_refs > 0);
     inode->n_refs--;
     inodes_free_unheld(inodes, inode);
     inodes_unlock(inodes);

@@ -69,6 +69,7 @@ static void use_fd(struct inodes *inodes, struct inode *inode) REQUIRES(inodes->
  * soon. */
 static void unuse_fd(struct inodes *inodes, struct inode *inode) REQUIRES(inodes->lock)
 {
+    assert(inode->fd_users > 0);
     inode->fd_users--;
     if (inode_may_lose_fd(inode))
         inode_fd_may_go(inodes, inode);

@@ -32,6 +32,7 @@ static void set_name(struct inodes *inodes, struct inode *inode, struct inode *p
     if (inode_may_lose_fd(inode))
         inode_fd_may_go(inodes, inode);
     if (old != NULL) {
+        assert(old->n_refs > 0);
         old->n_refs--;
         inodes_free_unheld(inodes, old);
     }

@@ -236,6 +236,7 @@ void reaper_await(struct reaper *reaper, bool is_new)
 void reaper_has(struct reaper *reaper)
 {
     mutex_lock(&reaper->lock);
+    assert(reaper->n_awaited > 0);
     if (--reaper->n_awaited == 0)
         cond_broadcast(&reaper->came);
     mutex_unlock(&reaper->lock);

@@ -168,6 +168,7 @@ void layouts_put(struct layouts *layouts, struct file_layout *layout)
     if (layout == NULL)
         return;
     mutex_lock(&layouts->lock);
+    assert(layout->refs > 0);
     if (--layout->refs == 0) {
         untidy = layout_note_users(layouts, layout);
         leave_unused(layouts, layout);

@@ -102,6 +102,7 @@ void accounts_discharge(struct accounts *accounts, uid_t uid, enum account accou
         return;
     mutex_lock(&accounts->lock);
     at = find_owner(accounts, uid);
+    assert((*at)->has[account] >= n);
     (*at)->has[account] -= n;
     forget_if_idle(at);
     mutex_unlock(&accounts->lock);

@@ -189,6 +189,7 @@ static void put_memory(struct buffers *buffers, struct memory *memory)
     bool unused;
 
     mutex_lock(&buffers->lock);
+    assert(memory->n_buffers > 0);
     unused = --memory->n_buffers == 0;
     if (unused) {
         for (at = bucket_of(buffers, memory->ino); *at != memory; at = &(*at)->next)

@@ -221,6 +221,7 @@ static void release(struct deadlines *deadlines, size_t bytes)
 {
     mutex_lock(&deadlines->lock);
     deadlines->n_parked--;
+    assert(deadlines->parked_bytes >= bytes);
     deadlines->parked_bytes -= bytes;
     mutex_unlock(&deadlines->lock);
 }

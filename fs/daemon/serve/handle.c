@@ -120,6 +120,7 @@ static void discharge(struct handles *handles, struct stake *stake)
     if (stake == NULL)
         return;
     mutex_lock(&handles->stakes_lock);
+    assert(stake->n_handles > 0);
     unused = --stake->n_handles == 0;
     if (unused) {
         for (at = &handles->bucket[stake->nodeid % N_BUCKETS]; *at != stake; at = &(*at)->next)

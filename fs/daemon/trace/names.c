@@ -100,6 +100,7 @@ static void forget_oldest(struct names *names)
     end_waiting(names, name);
     names->at[name->place] = NULL;
     names->free_place[names->n_free++] = name->place;
+    assert(names->bytes >= bytes_of(name->key_len, name->text_len));
     names->bytes -= bytes_of(name->key_len, name->text_len);
     free(name);
 }

@@ -62,6 +62,7 @@ static void end(struct readers *readers, uint64_t number)
     struct ring_reader *unused;
 
     mutex_lock(&readers->lock);
+    assert(readers->place[number].n_users > 0);
     readers->place[number].n_users--;
     unused = take_unused(readers, number);
     mutex_unlock(&readers->lock);

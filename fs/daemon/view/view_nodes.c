@@ -248,6 +248,7 @@ void node_put(struct nodes *nodes, struct node *node)
     if (node == NULL)
         return;
     mutex_lock(&nodes->lock);
+    assert(node->refs > 0);
     node->refs--;
     unlock_and_drop(nodes, node);
 }

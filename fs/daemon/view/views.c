@@ -203,6 +203,7 @@ static void put_known(struct views *views, struct known_view *known)
     bool unused;
 
     mutex_lock(&views->lock);
+    assert(known->n_held > 0);
     unused = --known->n_held == 0;
     if (unused) {
         for (at = bucket_of(views, known->view->text); *at != known; at = &(*at)->next)
