@@ -162,6 +162,6 @@ double cost_spread(struct cost_sample sample[], size_t n)
     if (n > 0)
         qsort(sample, n, sizeof *sample, by_group);
     for (; next_group(sample, n, &group); n_groups++)
-        sum += (quantile(sample, &group, 0.75) - quantile(sample, &group, 0.25)) / median_of(sample, &group);
+        sum += MIN((quantile(sample, &group, 0.75) - quantile(sample, &group, 0.25)) / median_of(sample, &group), 1);
     return n_groups > 0 ? sum / n_groups : 0;
 }

@@ -44,8 +44,8 @@ int cost_fit(struct cost_sample sample[], size_t n, struct disk_cost *ret_cost);
 /* The median of what one request took, in ns; 0: there is no such sample. Their order is changed. */
 double cost_median(struct cost_sample sample[], size_t n, uint32_t bytes, bool apart);
 
-/* How far the samples of like requests lie apart: the middle half of them, by their median, on average. 0.02 is a disk
- * of one's own, 1 one that others use heavily. */
+/* How far the samples of like requests lie apart: the middle half of them, by their median, 1 at most; on average of
+ * all kinds. 0.02 is a disk of one's own, 0.5 one that others use. */
 double cost_spread(struct cost_sample sample[], size_t n);
 
 #endif

@@ -237,25 +237,53 @@ static int find_following(struct scratch *scratch, enum scratch_how how, uint32_
     return ask_disk(scratch, how, off[0] - bytes, bytes);
 }
 
+static int by_size(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Makes requests until the time is over: how many there were, and the median of what each took. */
+static int time_requests(struct scratch *scratch, enum scratch_how how, uint32_t bytes, const uint64_t off[],
+                         uint64_t until, uint32_t *n, uint64_t *ret_median)
+{
+    uint64_t took[SCRATCH_REQUESTS], began = clock_ns();
+    uint32_t done = 0;
+    int r = 0;
+
+    while (r == 0 && done < *n && (done == 0 || began < until)) {
+        uint64_t before = began;
+
+        r = ask_disk(scratch, how, off[done], bytes);
+        began = clock_ns();
+        took[done++] = began - before;
+    }
+    qsort(took, done, sizeof took[0], by_size);
+    *n = done;
+    *ret_median = took[done / 2];
+    return r;
+}
+
 int scratch_ask(struct scratch *scratch, enum scratch_how how, uint32_t bytes, bool apart, uint64_t ns, uint32_t *ret_n,
                 uint64_t *ret_ns)
 {
-    uint32_t n = (uint32_t) MIN(SCRATCH_REQUESTS, scratch->following / bytes - 1), done = 0;
-    uint64_t off[SCRATCH_REQUESTS], began;
+    uint32_t n = (uint32_t) MIN(SCRATCH_REQUESTS, scratch->following / bytes - 1);
+    uint64_t off[SCRATCH_REQUESTS], median = 0, began;
     int r = 0;
 
     if (!scratch->direct)
         r = -posix_fadvise(scratch->fd, 0, 0, POSIX_FADV_DONTNEED);
     if (r == 0)
         r = apart ? find_apart(scratch, bytes, n, off) : find_following(scratch, how, bytes, n, off);
+    if (r == 0)
+        r = time_requests(scratch, how, bytes, off, clock_ns() + ns, &n, &median);
     began = clock_ns();
-    while (r == 0 && done < n && (done == 0 || clock_ns() - began < ns))
-        r = ask_disk(scratch, how, off[done++], bytes);
     if (r == 0 && how == SCRATCH_WRITE)
         r = sync_all(scratch);
     if (r < 0)
         return r;
-    *ret_n = done;
-    *ret_ns = clock_ns() - began;
+    *ret_n = n;
+    *ret_ns = n * median + (how == SCRATCH_WRITE ? clock_ns() - began : 0);
     return 0;
 }

@@ -46,7 +46,8 @@ enum scratch_how {
 };
 
 /* Makes some requests of so many bytes, each behind the one before or apart from it, until they have taken longer than
- * ns, and says how many there were and how long they took together. Bytes that are written are on the disk by then. */
+ * ns, and says how many there were and how long they take together, if each takes what is the median of them: somebody
+ * else's request in between makes one of them long. Bytes that are written are on the disk by then, which counts. */
 int scratch_ask(struct scratch *scratch, enum scratch_how how, uint32_t bytes, bool apart, uint64_t ns, uint32_t *ret_n,
                 uint64_t *ret_ns);
 

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#define MIN_ROUNDS 3 /* but for disks that are very slow: less has no median */
 #define MAX_ROUNDS 15
 #define TURN_NS    UINT64_C(50000000) /* that requests of one kind have in a round */
 #define SECOND     UINT64_C(1000000000)
@@ -24,7 +25,7 @@ struct samples {
 
 struct measuring {
     struct scratch scratch;
-    uint64_t until;            /* by clock_ns */
+    uint64_t until, at_last;   /* by clock_ns; when MIN_ROUNDS do not count any more */
     struct samples samples[2]; /* by enum scratch_how */
 };
 
@@ -56,8 +57,11 @@ static int ask_rounds(struct measuring *measuring)
 {
     int r = 0;
 
-    for (unsigned i = 0; r == 0 && i < MAX_ROUNDS && (i == 0 || clock_ns() < measuring->until); i++)
+    for (unsigned i = 0; r == 0 && i < MAX_ROUNDS; i++) {
+        if (i > 0 && clock_ns() > (i < MIN_ROUNDS ? measuring->at_last : measuring->until))
+            break;
         r = ask_round(measuring);
+    }
     return r;
 }
 
@@ -114,7 +118,7 @@ static int measure(struct measuring *measuring, const struct calibrating *calibr
 {
     struct scratch *scratch = &measuring->scratch;
     uint64_t ns = calibrating->seconds * SECOND;
-    int r = scratch_init(scratch, calibrating->path, calibrating->most, ns / 2, why);
+    int r = scratch_init(scratch, calibrating->path, calibrating->most, ns / 3, why);
 
     if (r < 0)
         return r;
@@ -142,6 +146,7 @@ int calibrate(const struct calibrating *calibrating, struct costs *ret_costs, ch
     if (measuring == NULL)
         return attrs_refuse(ret_why, -ENOMEM, "out of memory");
     measuring->until = clock_ns() + calibrating->seconds * SECOND;
+    measuring->at_last = measuring->until + calibrating->seconds * SECOND;
     r = measure(measuring, calibrating, &costs, ret_why);
     if (r == 0)
         *ret_costs = costs;

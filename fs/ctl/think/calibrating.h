@@ -14,7 +14,7 @@ struct calibrating {
     const char *path; /* of the disk */
     uint8_t uuid[DISK_UUID_SIZE];
     uint64_t most;    /* bytes of the scratch file */
-    uint32_t seconds; /* that it takes at most, or a little longer on a disk that is very slow */
+    uint32_t seconds; /* that it takes at most; on a disk that is very slow up to twice as long, and a little more */
 };
 
 /* Measures a disk, and keeps what came of it there. On failure ret_why says why. The thread acts as the owner of the

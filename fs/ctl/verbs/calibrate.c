@@ -37,7 +37,7 @@ static const char help[] =
     "is idle. Without MOUNTPOINT the only mount there is.\n"
     "\n"
     "  --show         only shows what is kept; for everybody\n"
-    "  --seconds N    for each disk, 10 unless told\n"
+    "  --seconds N    for each disk, 10 unless told; one that is very slow may take twice as long\n"
     "  --size SIZE    bytes of the file, 4G unless told; never more than an eighth of what is free\n"
     "  -b             bytes in full; else in powers of 1024\n"
     "  --json         machine-readable output\n"
@@ -112,7 +112,7 @@ static void measure(const struct request *request, const char *path, const struc
 {
     struct inquiry *inquiry;
     struct question *question = put(request, path, stamp, &inquiry);
-    struct timespec until = clock_wall_in_ms((UINT64_C(2) * request->seconds + SLOW_SECONDS) * 1000);
+    struct timespec until = clock_wall_in_ms((UINT64_C(3) * request->seconds + SLOW_SECONDS) * 1000);
 
     if (question == NULL) {
         (void) attrs_refuse(kept->why, -ENOMEM, "out of memory");
@@ -326,5 +326,5 @@ enum ctl_status ctl_calibrate(int argc, char **argv)
     if (find(&request, args.word, args.n, why) < 0 || fill_in(&request, why) < 0)
         return report(request.as_json, "fallsctl calibrate: %s", why);
     return request.as_json ? costs_show_json(request.target, request.shown, request.disks.n)
-                           : costs_show(request.target, request.shown, request.disks.n, request.raw);
+                           : costs_show(request.shown, request.disks.n, request.raw);
 }

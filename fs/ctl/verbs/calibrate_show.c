@@ -150,6 +150,14 @@ static enum ctl_status status_of(const struct shown_cost disk[], uint32_t n)
     return n_there == n_asked ? CTL_OK : n_there > 0 ? CTL_PARTIAL : CTL_ERROR;
 }
 
+/* Says of which disks there is nothing to show, and why. */
+static void complain(const struct shown_cost disk[], uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (disk[i].is_asked && !disk[i].kept.is_there)
+            utf8_complain("d%" PRIu32 ": %s", i, disk[i].kept.why);
+}
+
 static void print_note(uint32_t index, const struct shown_cost *disk)
 {
     if (disk->shares != index)
@@ -162,22 +170,19 @@ static void print_note(uint32_t index, const struct shown_cost *disk)
                index);
 }
 
-enum ctl_status costs_show(const char *target, const struct shown_cost disk[], uint32_t n, bool raw)
+enum ctl_status costs_show(const struct shown_cost disk[], uint32_t n, bool raw)
 {
     enum ctl_status status = status_of(disk, n);
     int r = 0;
 
-    (void) target;
     if (status != CTL_ERROR)
         r = print_costs(disk, n, raw);
     if (status != CTL_ERROR && r == 0)
         r = print_chunks(disk, n, raw);
-    for (uint32_t i = 0; i < n; i++) {
-        if (disk[i].is_asked && !disk[i].kept.is_there)
-            utf8_complain("d%" PRIu32 ": %s", i, disk[i].kept.why);
-        else if (disk[i].is_asked)
+    for (uint32_t i = 0; i < n; i++)
+        if (disk[i].is_asked && disk[i].kept.is_there)
             print_note(i, &disk[i]);
-    }
+    complain(disk, n);
     if (r < 0)
         utf8_complain("out of memory");
     return r < 0 ? CTL_ERROR : status;
@@ -212,5 +217,6 @@ enum ctl_status costs_show_json(const char *target, const struct shown_cost disk
     }
     json_close(&json, ']');
     json_end(&json);
+    complain(disk, n);
     return status_of(disk, n);
 }

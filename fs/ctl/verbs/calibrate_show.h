@@ -13,8 +13,8 @@ struct shown_cost {
     uint32_t shares; /* the first disk that lies on the same device; itself, where none does */
 };
 
-/* Shows the disks, and on standard error why there is nothing to show of some. raw: bytes in full. */
-enum ctl_status costs_show(const char *target, const struct shown_cost disk[], uint32_t n, bool raw);
+/* Show the disks, and on standard error why there is nothing to show of some. raw: bytes in full. */
+enum ctl_status costs_show(const struct shown_cost disk[], uint32_t n, bool raw);
 enum ctl_status costs_show_json(const char *target, const struct shown_cost disk[], uint32_t n);
 
 #endif
