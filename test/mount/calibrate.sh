@@ -167,6 +167,7 @@ same 'were measured' "$(jq -c '[.disks[] | .calibrated]' "$work/said")" '[true,t
 ok 'the third does not answer' grep -q '/disk does not answer' "$work/err"
 kill -CONT "$inner"
 ok 'then it does' calibrate "$mnt" d2
+same 'and nothing is left there' "$(leftovers)" ''
 stop
 umount "$work/inner/mnt"
 reap "$inner"

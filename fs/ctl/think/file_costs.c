@@ -15,7 +15,7 @@
  * one's disk through those that take new bytes, as they would in a layout that names no disks. */
 static uint32_t disk_of(const struct file_info *info, uint32_t i)
 {
-    uint32_t n_elements = info->layout->pattern->n_elements, at = 0;
+    uint32_t n_elements = MAX(info->layout->pattern->n_elements, 1), at = 0;
 
     if (i < n_elements || info->n_takes == 0)
         return info->disk[i % n_elements];
@@ -36,11 +36,11 @@ static bool take_kept(struct file_costs *costs, const struct file_info *info, co
 {
     for (uint32_t i = 0; i < costs->n; i++) {
         uint32_t disk = disk_of(info, i);
-        const struct kept_cost *one = &kept->disk[disk];
+        const struct kept_cost *one = disk < kept->n ? &kept->disk[disk] : NULL;
 
-        if (disk >= kept->n || !one->is_there) {
+        if (one == NULL || !one->is_there) {
             (void) attrs_refuse(costs->why, 0, "d%" PRIu32 ": %s; 'fallsctl calibrate %s' measures disks", disk,
-                                disk < kept->n ? one->why : "the mount does not tell", target);
+                                one != NULL ? one->why : "the mount does not tell", target);
             return false;
         }
         costs->disk[i] = (struct disk_costs){ cost_of(&one->costs.read), cost_of(&one->costs.write) };
