@@ -226,15 +226,16 @@ static int find_apart(struct scratch *scratch, uint32_t bytes, uint32_t n, uint6
 /* Finds the places of n requests that follow each other, and makes one in front of them: so the disk is there. */
 static int find_following(struct scratch *scratch, enum scratch_how how, uint32_t bytes, uint32_t n, uint64_t off[])
 {
-    uint64_t len = (uint64_t) (n + 1) * bytes;
+    uint64_t len = (uint64_t) (n + 1) * bytes, first;
 
     scratch->next = (scratch->next + bytes - 1) / bytes * bytes;
     if (scratch->next + len > scratch->following)
         scratch->next = 0;
+    first = scratch->next;
     for (uint32_t i = 0; i < n; i++)
-        off[i] = scratch->next + (uint64_t) (i + 1) * bytes;
+        off[i] = first + (uint64_t) (i + 1) * bytes;
     scratch->next += len;
-    return ask_disk(scratch, how, off[0] - bytes, bytes);
+    return ask_disk(scratch, how, first, bytes);
 }
 
 static int by_size(const void *a, const void *b)
