@@ -12,7 +12,7 @@
  *        +---------------------------- bytes
  *
  * A disk that others use meanwhile is slower now and then: of what was measured several times the median counts. Small
- * chunks tell of the call and large ones of the rate, so it is the error in hundredths of the time that is made small. */
+ * chunks tell of the call and large ones of the rate, so the error is made small in hundredths of the time. */
 #ifndef FALLSFS_FS_LEARN_COST_H
 #define FALLSFS_FS_LEARN_COST_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What was measured of a disk, as it is kept: whole it is read again, and whatever happened to it, it is never taken for
- * something else. */
+/* What was measured of a disk, as it is kept: whole it is read again, and whatever happened to it, it is never taken
+ * for something else. */
 #include "fs/core/volume/costs.h"
 #include "test/support/rng.h"
 

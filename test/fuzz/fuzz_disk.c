@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as what lies on a disk: a record, the stamp of a volume, a copy of a record, the costs of a
- * disk. What is accepted is, byte for byte, what would be written for it, and is refused with any one bit the other way.
- * The first byte says what the rest is; with a capital, its checksum is made right, as somebody would who can write the
- * disk.
+/* Any bytes as what lies on a disk: a record, the stamp of a volume, a copy of a record, the costs of a disk. What is
+ * accepted is, byte for byte, what would be written for it, and is refused with any one bit the other way. The first
+ * byte says what the rest is; with a capital, its checksum is made right, as somebody would who can write the disk.
  *
  *     r R   a record         s S   a stamp         c C   a copy         k K   costs */
 #include "fs/core/stub/copy.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Disks of which everything is known are measured, by chance and with noise; what is worked out must be what they are. */
+/* Disks of which everything is known are measured, with noise; what is worked out must be what they are. */
 #include "fs/learn/cost.h"
 #include "test/support/rng.h"
 
