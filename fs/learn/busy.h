@@ -5,8 +5,8 @@
  *     stripe(64K,2)  64K from either       64K from either, right behind the first: no seek
  *
  * Each touch is one request to each subfile that has some of it, for every MiB of the file, as the kernel cuts them. A
- * request costs a call and its bytes, and a seek unless it begins where the disk's last one ended; what these are may
- * differ from disk to disk, and for writing from reading. Requests come in the order of the trace; nothing is cached. */
+ * request costs a call and its bytes, and a seek unless it begins where the disk's last one ended; each disk has costs
+ * of its own, and so has either direction. Requests come in the order of the trace; nothing is cached. */
 #ifndef FALLSFS_FS_LEARN_BUSY_H
 #define FALLSFS_FS_LEARN_BUSY_H
 
