@@ -8,7 +8,8 @@
  *     check_objects.c  obj/: what nobody owns
  *     orphans.c        which of it may be removed, also in lost/
  *     check_layouts.c  layout/: the texts
- *     check_texts.c    what the home disk keeps with directories and files */
+ *     check_texts.c    what the home disk keeps with directories and files
+ *     check_costs.c    what was measured of disks */
 #ifndef FALLSFS_FS_FSCK_CHECKING_H
 #define FALLSFS_FS_FSCK_CHECKING_H
 
@@ -76,6 +77,7 @@ int check_names(struct checking *checking);
 int check_damaged(struct checking *checking);
 int check_layouts(struct checking *checking);
 int check_objects(struct checking *checking);
+int check_costs(struct checking *checking);
 
 /* Checks what users have said of one file or directory; dir and name as disk.h has them. */
 int check_texts(struct checking *checking, int dir, const char *name, const char *path);

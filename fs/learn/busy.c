@@ -19,10 +19,10 @@ struct heads {
 struct counting {
     struct busy *busy;
     const struct pattern *pattern;
-    const struct disk_cost *cost;
-    struct heads *head; /* of each disk */
-    struct ask *ask;    /* of the request that is worked on */
-    uint32_t *of_slot;  /* of each subfile, its place in ask, and one; 0: it has none */
+    const struct disk_costs *costs; /* of each disk */
+    struct heads *head;             /* of each disk */
+    struct ask *ask;                /* of the request that is worked on */
+    uint32_t *of_slot;              /* of each subfile, its place in ask, and one; 0: it has none */
     uint32_t n_asks;
     uint64_t left; /* runs that may still be looked at */
 };
@@ -33,13 +33,14 @@ static uint64_t ns_of(uint64_t bytes, uint64_t rate)
     return bytes * UINT64_C(1000000000) / rate; /* bytes are BUSY_REQUEST at most */
 }
 
-static int charge(struct counting *counting, const struct ask *ask)
+static int charge(struct counting *counting, const struct ask *ask, bool writes)
 {
     struct busy *busy = counting->busy;
     uint32_t disk = ask->slot < counting->pattern->n_elements ? ask->slot % busy->n_disks : 0;
+    const struct disk_cost *cost = writes ? &counting->costs[disk].write : &counting->costs[disk].read;
     struct heads *head = &counting->head[disk];
     bool seeks = head->slot != ask->slot || head->end != ask->from;
-    uint64_t ns = counting->cost->call + (seeks ? counting->cost->seek : 0) + ns_of(ask->len, counting->cost->rate);
+    uint64_t ns = cost->call + (seeks ? cost->seek : 0) + ns_of(ask->len, cost->rate);
 
     *head = (struct heads){ ask->slot, ask->from + ask->len };
     busy->requests++;
@@ -62,7 +63,7 @@ static void add_run(struct counting *counting, const struct run *run)
     counting->ask[counting->of_slot[slot] - 1].len += run->len;
 }
 
-static int count_request(struct counting *counting, uint64_t off, uint64_t len)
+static int count_request(struct counting *counting, uint64_t off, uint64_t len, bool writes)
 {
     struct runs runs;
     struct run run;
@@ -77,7 +78,7 @@ static int count_request(struct counting *counting, uint64_t off, uint64_t len)
     for (uint32_t i = 0; i < counting->n_asks; i++) {
         counting->of_slot[counting->ask[i].slot] = 0;
         if (r == 0)
-            r = charge(counting, &counting->ask[i]);
+            r = charge(counting, &counting->ask[i], writes);
     }
     return r;
 }
@@ -89,19 +90,19 @@ static int count_touch(struct counting *counting, const struct touch *touch)
 
     for (uint64_t at = touch->off; r == 0 && at < touch->end; at = to) {
         to = MIN((at / BUSY_REQUEST + 1) * BUSY_REQUEST, touch->end);
-        r = count_request(counting, at, to - at);
+        r = count_request(counting, at, to - at, touch->writes);
     }
     return r;
 }
 
 int busy_init(struct busy *busy, const struct pattern *pattern, uint32_t n_disks, const struct touches *touches,
-              enum extents_of of, const struct disk_cost *cost)
+              enum extents_of of, const struct disk_costs costs[])
 {
     size_t n_slots = (size_t) pattern->n_elements + 1;
     cleanup(freep) struct heads *head = calloc(n_disks, sizeof *head);
     cleanup(freep) struct ask *ask = malloc(n_slots * sizeof *ask);
     cleanup(freep) uint32_t *of_slot = calloc(n_slots, sizeof *of_slot);
-    struct counting counting = { busy, pattern, cost, head, ask, of_slot, 0, MAX_RUNS };
+    struct counting counting = { busy, pattern, costs, head, ask, of_slot, 0, MAX_RUNS };
     int r;
 
     *busy = (struct busy){ .n_disks = n_disks, .ns = calloc(n_disks, sizeof *busy->ns) };

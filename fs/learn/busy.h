@@ -5,20 +5,16 @@
  *     stripe(64K,2)  64K from either       64K from either, right behind the first: no seek
  *
  * Each touch is one request to each subfile that has some of it, for every MiB of the file, as the kernel cuts them. A
- * request costs a call and its bytes, and a seek unless it begins where the disk's last one ended. Requests come in the
- * order of the trace; nothing is cached. */
+ * request costs a call and its bytes, and a seek unless it begins where the disk's last one ended; each disk has costs
+ * of its own, and so has either direction. Requests come in the order of the trace; nothing is cached. */
 #ifndef FALLSFS_FS_LEARN_BUSY_H
 #define FALLSFS_FS_LEARN_BUSY_H
 
+#include "fs/learn/cost.h"
 #include "fs/learn/extents.h"
 #include "layout/pattern.h"
 
 #define BUSY_REQUEST (UINT64_C(1) << 20) /* bytes of the file that one request is for at most */
-
-struct disk_cost {
-    uint64_t seek, call; /* ns */
-    uint64_t rate;       /* bytes a second, not 0 */
-};
 
 struct busy {
     uint32_t n_disks;
@@ -28,10 +24,10 @@ struct busy {
     uint64_t requests, seeks;
 };
 
-/* Element i is on disk i modulo n_disks, the header on the first. of: reads, writes or both. -E2BIG there are too many
- * pieces, -EOVERFLOW past FALLS_LIMIT or more ns than a number holds, -ENOMEM. */
+/* Element i is on disk i modulo n_disks, the header on the first; costs are of each disk. of: reads, writes or both.
+ * -E2BIG there are too many pieces, -EOVERFLOW past FALLS_LIMIT or more ns than a number holds, -ENOMEM. */
 int busy_init(struct busy *busy, const struct pattern *pattern, uint32_t n_disks, const struct touches *touches,
-              enum extents_of of, const struct disk_cost *cost);
+              enum extents_of of, const struct disk_costs costs[]);
 void busy_done(struct busy *busy);
 
 #endif

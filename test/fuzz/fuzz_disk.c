@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as what lies on a disk: a record, the stamp of a volume, a copy of a record. What is accepted is, byte for
- * byte, what would be written for it, and is refused with any one bit the other way. The first byte says what the rest
- * is; with a capital, its checksum is made right, as somebody would who can write the disk.
+/* Any bytes as what lies on a disk: a record, the stamp of a volume, a copy of a record, the costs of a disk. What is
+ * accepted is, byte for byte, what would be written for it, and is refused with any one bit the other way. The first
+ * byte says what the rest is; with a capital, its checksum is made right, as somebody would who can write the disk.
  *
- *     r R   a record         s S   a stamp         c C   a copy */
+ *     r R   a record         s S   a stamp         c C   a copy         k K   costs */
 #include "fs/core/stub/copy.h"
+#include "fs/core/volume/costs.h"
 #include "fs/core/volume/stamp.h"
 #include "test/fuzz/fuzz.h"
 #include "test/fuzz/libconfig_leaks.h"
@@ -62,7 +63,20 @@ static int decode_stamp(const char *bytes, size_t len, char **ret_again, size_t 
     return 0;
 }
 
-static size_t forge_stamp(char *bytes, size_t len)
+static int decode_costs(const char *bytes, size_t len, char **ret_again, size_t *ret_len)
+{
+    struct costs costs;
+    int r = costs_parse(bytes, len, &costs);
+
+    if (r < 0)
+        return r;
+    REQUIRE(costs.n_chunks <= COSTS_MAX_CHUNKS && costs.read.rate > 0 && costs.write.rate > 0);
+    REQUIRE(costs_print(&costs, ret_again) == 0);
+    *ret_len = strlen(*ret_again);
+    return 0;
+}
+
+static size_t forge_sum(char *bytes, size_t len)
 {
     return len + (size_t) sprintf(bytes + len, "checksum = \"%016" PRIx64 "\";\n", (uint64_t) XXH3_64bits(bytes, len));
 }
@@ -99,8 +113,9 @@ static const struct {
     size_t (*forge)(char *bytes, size_t len); /* there is room for a sum behind */
 } formats[] = {
     { 'r', decode_record, forge_record },
-    { 's', decode_stamp, forge_stamp },
+    { 's', decode_stamp, forge_sum },
     { 'c', decode_copy, forge_copy },
+    { 'k', decode_costs, forge_sum },
 };
 
 /* In memory of its own, so that a sanitizer sees a read past the end. */

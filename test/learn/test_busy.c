@@ -19,10 +19,12 @@ struct disk {
 
 /* Does one touch on the disks, each element in turn: its first byte says whether there is a seek. */
 static void do_touch(struct disk disk[static N_DISKS], const struct oracle *oracle, const struct touch *touch,
-                     const struct disk_cost *cost, struct busy *sum)
+                     const struct disk_costs costs[static N_DISKS], struct busy *sum)
 {
     for (uint32_t element = 0; element <= oracle->n_elements; element++) {
-        struct disk *on = &disk[element < oracle->n_elements ? element % N_DISKS : 0];
+        uint32_t index = element < oracle->n_elements ? element % N_DISKS : 0;
+        const struct disk_cost *cost = touch->writes ? &costs[index].write : &costs[index].read;
+        struct disk *on = &disk[index];
         uint64_t bytes = 0;
 
         for (uint64_t byte = touch->off; byte < touch->end; byte++) {
@@ -53,31 +55,41 @@ static bool has_one_order(const struct oracle *oracle)
     return oracle->n_elements <= N_DISKS && oracle->disp == 0;
 }
 
+/* With a whole number of ns for each byte. */
+static struct disk_cost random_cost(struct rng *rng)
+{
+    static const uint64_t rate[] = { 1000000, 2000000, 5000000, 100000000 };
+
+    return (struct disk_cost){ .seek = rng_below(rng, 1000000),
+                               .call = rng_below(rng, 1000),
+                               .rate = rate[rng_below(rng, ARRAY_SIZE(rate))] };
+}
+
 Test(busy, is_what_disks_do)
 {
     static struct oracle oracle;
     static struct learned learned;
 
     for (struct rng rng = rng_from_env(10000); rng_next(&rng);) {
-        const struct disk_cost cost = { .seek = rng_below(&rng, 1000000),
-                                        .call = rng_below(&rng, 1000),
-                                        .rate = 1000000 };
+        struct disk_costs costs[N_DISKS];
         enum extents_of of = (enum extents_of) rng_between(&rng, EXTENTS_READ, EXTENTS_ALL);
         cleanup(layout_freep) struct layout *layout = NULL;
         struct disk disk[N_DISKS] = { 0 };
         struct touches touches;
         struct busy want = { 0 }, busy;
 
+        for (uint32_t i = 0; i < N_DISKS; i++)
+            costs[i] = (struct disk_costs){ random_cost(&rng), random_cost(&rng) };
         do
             oracle_random(&oracle, &rng);
         while (!has_one_order(&oracle));
         learned_random(&learned, &rng);
         layout = layout_of(oracle.text);
         cr_assert_eq(touches_init(&touches, &learned.trace, 0, NULL), 0);
-        cr_assert_eq(busy_init(&busy, layout->pattern, N_DISKS, &touches, of, &cost), 0);
+        cr_assert_eq(busy_init(&busy, layout->pattern, N_DISKS, &touches, of, costs), 0);
         for (size_t i = 0; i < touches.n; i++)
             if ((of & (touches.touch[i].writes ? EXTENTS_WRITTEN : EXTENTS_READ)) != 0)
-                do_touch(disk, &oracle, &touches.touch[i], &cost, &want);
+                do_touch(disk, &oracle, &touches.touch[i], costs, &want);
         cr_assert(busy.requests == want.requests && busy.seeks == want.seeks,
                   RNG_SEED ": %" PRIu64 " requests, %" PRIu64 " seeks, counted %" PRIu64 " and %" PRIu64 "\n%s",
                   rng.seed, busy.requests, busy.seeks, want.requests, want.seeks, oracle.text);
@@ -110,11 +122,12 @@ ParameterizedTestParameters(busy, favours)
 static uint64_t most_of(const struct touches *touches, const char *text)
 {
     const struct disk_cost cost = { .seek = 8000000, .call = 100000, .rate = 100000000 };
+    const struct disk_costs costs[] = { { cost, cost }, { cost, cost }, { cost, cost }, { cost, cost } };
     cleanup(layout_freep) struct layout *layout = layout_of(text);
     struct busy busy;
     uint64_t most;
 
-    cr_assert_eq(busy_init(&busy, layout->pattern, 4, touches, EXTENTS_ALL, &cost), 0);
+    cr_assert_eq(busy_init(&busy, layout->pattern, 4, touches, EXTENTS_ALL, costs), 0);
     most = busy.most;
     busy_done(&busy);
     return most;

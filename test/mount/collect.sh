@@ -37,6 +37,7 @@ ok 'status' has status.txt "mounted at $mnt  2 of 2 disks"
 ok 'status for programs' has status.txt "\"mountpoint\":\"$mnt\""
 ok 'configuration' has config.txt 'default = "stripe\(8K\)"'
 ok 'figures' has config.txt '"operations":\['
+ok 'what disks cost' has config.txt '"calibrated":false'
 ok 'what disks do' has status.txt '^DISK  STATE'
 ok 'versions' has versions.txt "^$("$fallsctl" --version)$"
 ok 'mounts' has mounts.txt " $mnt .* fuse.fallsfs "

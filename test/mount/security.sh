@@ -201,6 +201,10 @@ not 'nor another user' as 2000 ls "$umnt"
 ok "root's status finds nothing to be done about it" "$fallsctl" status "$umnt"
 ok 'nor has df' "$fallsctl" df "$umnt"
 same 'it tells of the disks' "$("$fallsctl" df "$umnt" | grep -c "$work/home/d[01]")" 2
+ok 'their disks may be measured by who owns them' as "$user" "$fallsctl" calibrate --seconds 1 --size 32M "$umnt"
+same 'whose the figures are, too' "$(stat -c '%u %a' "$work"/home/d?/.fallsfs/costs)" "$user 600
+$user 600"
+not 'not by another user' as 2000 "$fallsctl" calibrate --seconds 1 --size 32M "$umnt"
 use_as_user() {
     as "$user" bash -ec '
         cd "$1"

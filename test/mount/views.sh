@@ -46,6 +46,7 @@ sub"
 same '.falls is not listed' "$(ls -A "$mnt")" dir
 ok 'but it is there' test -d "$mnt/.falls"
 same 'what is in it' "$(ls -A "$mnt/.falls")" "config
+costs.json
 disks
 jobs
 kernel

@@ -2,18 +2,15 @@
 #include "fs/core/volume/stamp.h"
 
 #include "fs/core/disk/file_text.h"
-#include "fs/core/volume/record.h"
+#include "fs/core/volume/sealed.h"
 
 #include <fcntl.h>
 #include <libconfig.h>
 #include <stdio.h>
 #include <string.h>
-#include <xxhash.h>
 
 #define MAX_TEXT   (1 << 20)
 #define SPARE_SIZE (64 << 10)
-
-static const char checksum_key[] = "checksum = \"";
 
 void stamp_done(struct stamp *stamp)
 {
@@ -82,14 +79,6 @@ bool stamp_is_pool(const char *name)
 
 static const char *const standing_name[] = { [DISK_LEAVING] = "leaving", [DISK_GONE] = "gone" };
 
-static void print_id(FILE *out, const char *key, const uint8_t id[DISK_UUID_SIZE])
-{
-    char hex[2 * DISK_UUID_SIZE + 1];
-
-    hex_print(id, DISK_UUID_SIZE, hex);
-    fprintf(out, "%s = \"%s\";", key, hex);
-}
-
 /* Prints a string that may hold anything but NUL. Newlines are escaped: libconfig takes an @ at the beginning of a line
  * for an include. */
 static void print_string(FILE *out, const char *key, const char *value)
@@ -108,10 +97,12 @@ static void print_string(FILE *out, const char *key, const char *value)
     fputs("\";", out);
 }
 
-static void print_body(FILE *out, const struct stamp *stamp)
+static void print_body(FILE *out, const void *what)
 {
+    const struct stamp *stamp = what;
+
     fprintf(out, "format = %" PRIu32 ";\n", stamp->format);
-    print_id(out, "volume", stamp->volume);
+    sealed_print_id(out, "volume", stamp->volume);
     fprintf(out, "\nindex = %" PRIu32 ";\nhome = %" PRIu32 ";\nfanout = %" PRIu32 ";\n", stamp->index, stamp->home,
             stamp->fanout);
     fprintf(out, "epoch = \"%" PRIu64 "\";\nnext = \"%" PRIu64 "\";\nclean = \"%" PRIu64 "\";\nunclean = \"",
@@ -126,7 +117,7 @@ static void print_body(FILE *out, const struct stamp *stamp)
     fputs("disks = (\n", out);
     for (uint32_t i = 0; i < stamp->n_disks; i++) {
         fputs("    { ", out);
-        print_id(out, "uuid", stamp->disk[i].uuid);
+        sealed_print_id(out, "uuid", stamp->disk[i].uuid);
         fputc(' ', out);
         print_string(out, "path", stamp->disk[i].path);
         fputc(' ', out);
@@ -136,96 +127,6 @@ static void print_body(FILE *out, const struct stamp *stamp)
         fprintf(out, " }%s\n", i + 1 < stamp->n_disks ? "," : "");
     }
     fputs(");\n", out);
-}
-
-int stamp_print(const struct stamp *stamp, char **ret_text)
-{
-    cleanup(freep) char *text = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
-    bool failed;
-
-    if (out == NULL)
-        return -ENOMEM;
-    print_body(out, stamp);
-    if (fflush(out) == 0)
-        fprintf(out, "%s%016" PRIx64 "\";\n", checksum_key, (uint64_t) XXH3_64bits(text, len));
-    failed = ferror(out) != 0;
-    if (fclose(out) != 0 || failed)
-        return -ENOMEM;
-    *ret_text = steal(text);
-    return 0;
-}
-
-/* Whether libconfig would include a file. That could be any file, also one that never ends. */
-static bool includes(const char *text, size_t len)
-{
-    const char *end = text + len;
-
-    for (const char *line = text; line != NULL && line < end; line = memchr(line, '\n', (size_t) (end - line))) {
-        while (line < end && (*line == '\n' || *line == '\r' || *line == ' ' || *line == '\t'))
-            line++;
-        if (line < end && *line == '@')
-            return true;
-    }
-    return false;
-}
-
-/* Whether the text ends with its checksum. This is asked before the text is parsed: no damaged text gets to the parser.
- */
-static bool is_whole(const char *text, size_t len)
-{
-    const char *line = memmem(text, len, checksum_key, sizeof checksum_key - 1);
-    char want[64];
-
-    if (line == NULL || memchr(text, 0, len) != NULL)
-        return false;
-    snprintf(want, sizeof want, "%s%016" PRIx64 "\";\n", checksum_key,
-             (uint64_t) XXH3_64bits(text, (size_t) (line - text)));
-    return strlen(want) == len - (size_t) (line - text) && memcmp(want, line, strlen(want)) == 0;
-}
-
-/* Whether a stamp is of a later format: what else is in it, only a newer fallsfs knows. */
-static bool is_newer(const char *text)
-{
-    static const char key[] = "format = ";
-    unsigned long long format;
-    char *end;
-
-    if (strncmp(text, key, sizeof key - 1) != 0 || text[sizeof key - 1] < '1' || text[sizeof key - 1] > '9')
-        return false;
-    format = strtoull(text + sizeof key - 1, &end, 10);
-    return format > STAMP_FORMAT && strncmp(end, ";\n", 2) == 0;
-}
-
-static bool look_up_number(const config_setting_t *in, const char *key, uint64_t *ret)
-{
-    const char *text;
-    char *end;
-
-    if (!config_setting_lookup_string(in, key, &text))
-        return false;
-    errno = 0;
-    *ret = strtoull(text, &end, 10);
-    return errno == 0 && *text >= '0' && *text <= '9' && *end == 0;
-}
-
-static bool look_up_small(const config_setting_t *in, const char *key, uint32_t *ret)
-{
-    int value;
-
-    if (!config_setting_lookup_int(in, key, &value) || value < 0)
-        return false;
-    *ret = (uint32_t) value;
-    return true;
-}
-
-static bool look_up_id(const config_setting_t *in, const char *key, uint8_t ret[DISK_UUID_SIZE])
-{
-    const char *hex;
-
-    return config_setting_lookup_string(in, key, &hex) && strlen(hex) == 2 * DISK_UUID_SIZE &&
-           hex_parse(hex, DISK_UUID_SIZE, ret) == 0;
 }
 
 /* Reads the standing of a listed disk; one without a state is in the volume, as most are. */
@@ -246,7 +147,7 @@ static int read_disk(const config_setting_t *in, struct stamp_disk *disk)
 {
     const char *path, *pool;
 
-    if (in == NULL || !look_up_id(in, "uuid", disk->uuid) || !config_setting_lookup_string(in, "path", &path) ||
+    if (in == NULL || !sealed_id(in, "uuid", disk->uuid) || !config_setting_lookup_string(in, "path", &path) ||
         !config_setting_lookup_string(in, "pool", &pool) || strlen(pool) >= sizeof disk->pool ||
         !look_up_standing(in, &disk->standing))
         return -EUCLEAN;
@@ -278,7 +179,7 @@ static int read_unclean(const config_setting_t *in, struct stamp *stamp)
     int r;
 
     if (stamp->format == 1) {
-        if (!look_up_number(in, "unclean", &last) || last == UINT64_MAX)
+        if (!sealed_number(in, "unclean", &last) || last == UINT64_MAX)
             return -EUCLEAN;
         return last > 0 ? epochs_add_up_to(&stamp->unclean, last) : 0;
     }
@@ -288,15 +189,16 @@ static int read_unclean(const config_setting_t *in, struct stamp *stamp)
     return r == -EINVAL ? -EUCLEAN : r;
 }
 
-static int read_settings(const config_setting_t *in, struct stamp *stamp)
+static int read_settings(const config_setting_t *in, void *ret_stamp)
 {
+    struct stamp *stamp = ret_stamp;
     int r;
 
-    if (!look_up_small(in, "format", &stamp->format) || stamp->format < 1 || !look_up_id(in, "volume", stamp->volume) ||
-        !look_up_small(in, "index", &stamp->index) || !look_up_small(in, "home", &stamp->home) ||
-        !look_up_small(in, "fanout", &stamp->fanout) || !look_up_number(in, "epoch", &stamp->epoch) ||
-        !look_up_number(in, "next", &stamp->next) || !look_up_number(in, "clean", &stamp->clean) ||
-        (config_setting_get_member(in, "changes") != NULL && !look_up_number(in, "changes", &stamp->changes)))
+    if (!sealed_small(in, "format", &stamp->format) || stamp->format < 1 || !sealed_id(in, "volume", stamp->volume) ||
+        !sealed_small(in, "index", &stamp->index) || !sealed_small(in, "home", &stamp->home) ||
+        !sealed_small(in, "fanout", &stamp->fanout) || !sealed_number(in, "epoch", &stamp->epoch) ||
+        !sealed_number(in, "next", &stamp->next) || !sealed_number(in, "clean", &stamp->clean) ||
+        (config_setting_get_member(in, "changes") != NULL && !sealed_number(in, "changes", &stamp->changes)))
         return -EUCLEAN;
     r = read_unclean(in, stamp);
     if (r == 0)
@@ -307,30 +209,18 @@ static int read_settings(const config_setting_t *in, struct stamp *stamp)
     return r;
 }
 
+static const struct sealed_kind kind = { STAMP_FORMAT, print_body, read_settings };
+
+int stamp_print(const struct stamp *stamp, char **ret_text)
+{
+    return sealed_print(&kind, stamp, ret_text);
+}
+
 int stamp_parse(const char *text, size_t len, struct stamp *ret_stamp)
 {
     cleanup(stamp_done) struct stamp stamp = { 0 };
-    cleanup(freep) char *copy = NULL, *again = NULL;
-    config_t config;
-    int r = -EUCLEAN;
+    int r = sealed_parse(&kind, text, len, &stamp);
 
-    if (!is_whole(text, len))
-        return -EUCLEAN;
-    copy = strndup(text, len);
-    if (copy == NULL)
-        return -ENOMEM;
-    if (is_newer(copy))
-        return -EPROTONOSUPPORT;
-    if (includes(text, len))
-        return -EUCLEAN;
-    config_init(&config);
-    if (config_read_string(&config, copy))
-        r = read_settings(config_root_setting(&config), &stamp);
-    config_destroy(&config);
-    if (r == 0)
-        r = stamp_print(&stamp, &again);
-    if (r == 0 && strcmp(again, copy) != 0) /* a checksum can be forged */
-        r = -EUCLEAN;
     if (r == 0) {
         *ret_stamp = stamp;
         stamp = (struct stamp){ 0 };

@@ -4,6 +4,7 @@
  *     volume              the stamp: who belongs to whom, what has been seen
  *     lock                held by the one daemon that serves the volume
  *     spare               room for the next stamp
+ *     costs               what requests cost the disk, where somebody has measured that
  *     layout/HASH         texts of layouts, immutable
  *     obj/XX/ID.GEN.I     the bytes of element I of a file: a subfile; ID.m is a copy of the file's record
  *

@@ -50,7 +50,7 @@ static int judge(const struct recommending *asked, struct candidate *candidate)
 
     if (r == 0)
         r = busy_init(&candidate->busy, candidate->layout->pattern, asked->n_disks, &profile->touches, asked->of,
-                      &asked->cost);
+                      asked->costs);
     if (r == 0)
         r = fit_init(&fit, candidate->layout->pattern, &profile->touches, &profile->read, &profile->written);
     if (r == 0) {
@@ -130,15 +130,16 @@ static uint32_t disk_of(const struct recommending *asked, uint32_t element)
 /* Counts the bytes of the file that change disks. Each is read from one and written to the other. */
 static int count_moves(const struct recommending *asked, const struct candidate *now, struct candidate *then)
 {
-    cleanup(freep) uint64_t *moved = calloc(asked->n_disks, sizeof *moved);
+    cleanup(freep) double *seconds = calloc(asked->n_disks, sizeof *seconds);
     uint64_t size = MAX(asked->profile->file->size, asked->profile->touches.end), left = MAX_MOVES;
     struct runs from, to;
     struct run a = { 0 }, b = { 0 };
-    int r = moved == NULL ? -ENOMEM : runs_init(&from, now->layout->pattern, 0, size);
+    int r = seconds == NULL ? -ENOMEM : runs_init(&from, now->layout->pattern, 0, size);
 
     if (r == 0)
         r = runs_init(&to, then->layout->pattern, 0, size);
     for (uint64_t at = 0; r == 0 && at < size;) {
+        uint32_t from_disk, to_disk;
         uint64_t next;
 
         if (a.file_off + a.len <= at)
@@ -146,17 +147,19 @@ static int count_moves(const struct recommending *asked, const struct candidate 
         if (b.file_off + b.len <= at)
             (void) runs_next(&to, &b);
         next = MIN(a.file_off + a.len, b.file_off + b.len);
-        if (disk_of(asked, a.element) != disk_of(asked, b.element)) {
+        from_disk = disk_of(asked, a.element);
+        to_disk = disk_of(asked, b.element);
+        if (from_disk != to_disk) {
             then->moves += next - at;
-            moved[disk_of(asked, a.element)] += next - at;
-            moved[disk_of(asked, b.element)] += next - at;
+            seconds[from_disk] += (double) (next - at) / (double) asked->costs[from_disk].read.rate;
+            seconds[to_disk] += (double) (next - at) / (double) asked->costs[to_disk].write.rate;
         }
         at = next;
         if (left-- == 0)
             return -E2BIG;
     }
     for (uint32_t i = 0; r == 0 && i < asked->n_disks; i++)
-        then->moves_ns = MAX(then->moves_ns, (uint64_t) ((double) moved[i] / (double) asked->cost.rate * 1e9));
+        then->moves_ns = MAX(then->moves_ns, (uint64_t) (seconds[i] * 1e9));
     then->knows_moves = r == 0;
     return r;
 }

@@ -25,8 +25,8 @@ struct candidate {
 struct recommending {
     const struct profile *profile;
     uint32_t n_disks;
-    enum extents_of of; /* what counts: reads, writes or both */
-    struct disk_cost cost;
+    enum extents_of of;             /* what counts: reads, writes or both */
+    const struct disk_costs *costs; /* of each disk */
 };
 
 struct recommendation {

@@ -330,7 +330,8 @@ static void add_config(struct collection *collection, const char *const target[]
 {
     const struct sheet *sheet =
         begin(collection, "config.txt", "and figures of each mount; of fuse, and what /etc says of fallsfs");
-    static const char *const texts[] = { ".falls/config", ".falls/kernel", ".falls/disks", ".falls/stats.json" };
+    static const char *const texts[] = { ".falls/config", ".falls/kernel", ".falls/disks", ".falls/stats.json",
+                                         ".falls/costs.json" };
     glob_t found = { 0 };
 
     for (size_t i = 0; i < n; i++)

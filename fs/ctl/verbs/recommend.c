@@ -3,6 +3,7 @@
 #include "fs/ctl/think/recommend.h"
 #include "fs/ctl/show/table.h"
 #include "fs/ctl/talk/answer.h"
+#include "fs/ctl/think/file_costs.h"
 #include "fs/ctl/verbs/verbs.h"
 #include "fs/json/utf8.h"
 
@@ -23,8 +24,9 @@ static const char help[] =
     "  --layout L     the present layout, instead of the one in the trace\n"
     "  --disks N      so many disks there are; those of the present layout unless told, else one for each process\n"
     "  --array A      what the bytes mean, as in 'shape=8192x8192 type=f8'\n"
-    "  --seek MS      what a disk needs for a request that does not follow the one before, 8 unless told\n"
-    "  --rate SIZE    bytes a second that a disk moves, 100M unless told\n"
+    "  --seek MS      what a disk needs for a request that does not follow the one before; unless told as 'fallsctl\n"
+    "                 calibrate' has measured it, where FILE is on a mount, else 8\n"
+    "  --rate SIZE    bytes a second that a disk moves; likewise, else 100M\n"
     "  --apply        begins to give FILE, on a mount, the best of these layouts, as 'fallsctl migrate' does\n"
     "  --json         machine-readable output, with all that were tried\n"
     "\n"
@@ -35,6 +37,7 @@ static const char help[] =
 struct request {
     struct profile_options options;
     struct recommending asked;
+    struct costs_said said;
     const char *of, *disks, *seek, *rate;
     bool as_json, apply;
 };
@@ -100,15 +103,18 @@ static void print_advice(const struct recommendation *found, const char *path)
     }
 }
 
-static enum ctl_status print_all(const struct recommending *asked, const struct recommendation *found)
+static enum ctl_status print_all(const struct recommending *asked, const struct file_costs *costs,
+                                 const struct recommendation *found)
 {
     const struct profile *profile = asked->profile;
-    char rate[SIZE_TEXT];
 
     utf8_print_line(stdout, profile->file->path, false);
-    printf(": %" PRIu32 " process%s; disks: %" PRIu32 ", %.3g ms a seek, %s a second\n", profile->touches.n_ranks,
-           profile->touches.n_ranks == 1 ? "" : "es", asked->n_disks, (double) asked->cost.seek / 1e6,
-           size_text(asked->cost.rate, false, rate));
+    printf(": %" PRIu32 " process%s; disks: %" PRIu32 ", ", profile->touches.n_ranks,
+           profile->touches.n_ranks == 1 ? "" : "es", asked->n_disks);
+    file_costs_print(costs, stdout);
+    if (!costs->is_measured && costs->why[0] != 0)
+        printf(" (%s)", costs->why);
+    putchar('\n');
     if (print_table(found) < 0)
         return report(false, "out of memory");
     print_advice(found, profile->file->path);
@@ -133,7 +139,8 @@ static void json_candidate(struct json *json, const struct candidate *candidate,
     json_close(json, '}');
 }
 
-static enum ctl_status json_all(const struct recommending *asked, const struct recommendation *found)
+static enum ctl_status json_all(const struct recommending *asked, const struct file_costs *costs,
+                                const struct recommendation *found)
 {
     const struct profile *profile = asked->profile;
     struct json json;
@@ -142,6 +149,7 @@ static enum ctl_status json_all(const struct recommending *asked, const struct r
     json_string(&json, "path", profile->file->path);
     json_u64(&json, "processes", profile->touches.n_ranks);
     json_u64(&json, "n_disks", asked->n_disks);
+    file_costs_json(costs, &json);
     json_bool(&json, "gain", found->now == NULL || candidate_is_worth(&found->candidate[0], found->now));
     json_open(&json, "candidates", '[');
     for (size_t i = 0; i < found->n; i++)
@@ -173,6 +181,7 @@ static enum ctl_status apply(const struct request *request, const char *path, co
 static enum ctl_status recommend(const struct request *request, const struct profile *profile, const char *called)
 {
     cleanup(recommend_done) struct recommendation found = { 0 };
+    cleanup(file_costs_done) struct file_costs costs = { 0 };
     struct recommending asked = request->asked;
     enum ctl_status status;
     int r;
@@ -181,12 +190,15 @@ static enum ctl_status recommend(const struct request *request, const struct pro
     asked.n_disks = request->options.n_disks > 0 ? request->options.n_disks : profile->touches.n_ranks;
     if (profile->now.n_disks > 0)
         asked.n_disks = profile->now.n_disks;
-    r = recommend_init(&found, &asked);
+    r = file_costs_init(&costs, called, asked.n_disks, &request->said);
+    asked.costs = costs.disk;
+    if (r == 0)
+        r = recommend_init(&found, &asked);
     if (r < 0)
         return report(request->as_json, "%s: %s", profile->file->path,
                       r == -E2BIG ? "every layout meets what was traced in too many pieces to be counted"
                                   : strerror(-r));
-    status = request->as_json ? json_all(&asked, &found) : print_all(&asked, &found);
+    status = request->as_json ? json_all(&asked, &costs, &found) : print_all(&asked, &costs, &found);
     return status == CTL_OK && request->apply ? apply(request, called, &found) : status;
 }
 
@@ -214,10 +226,9 @@ static const char *read_options(struct request *request)
     struct recommending *asked = &request->asked;
     uint64_t n_disks = 0;
     char *end = NULL;
-    double seek = 8;
+    double seek = 0;
 
     asked->of = EXTENTS_ALL;
-    asked->cost = (struct disk_cost){ .call = 100000, .rate = 100 << 20 };
     if (request->of != NULL && strcmp(request->of, "read") == 0)
         asked->of = EXTENTS_READ;
     else if (request->of != NULL && strcmp(request->of, "write") == 0)
@@ -231,8 +242,10 @@ static const char *read_options(struct request *request)
         seek = strtod(request->seek, &end);
     if (end != NULL && (end == request->seek || *end != 0 || !isfinite(seek) || seek < 0 || seek > 10000))
         return "--seek";
-    asked->cost.seek = (uint64_t) (seek * 1e6);
-    if (request->rate != NULL && (layout_parse_size(request->rate, &asked->cost.rate) < 0 || asked->cost.rate < 1024))
+    request->said.knows_seek = request->seek != NULL;
+    request->said.seek = (uint64_t) (seek * 1e6);
+    if (request->rate != NULL &&
+        (layout_parse_size(request->rate, &request->said.rate) < 0 || request->said.rate < 1024))
         return "--rate";
     return NULL;
 }

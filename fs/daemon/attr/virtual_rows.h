@@ -28,6 +28,7 @@ int layouts_get_count(const struct virtual_call *call, FILE *out);
 int layouts_set_order(const struct virtual_call *call, const char *value, size_t len);
 int disks_get(const struct virtual_call *call, FILE *out);
 int disks_json_get(const struct virtual_call *call, FILE *out);
+int costs_json_get(const struct virtual_call *call, FILE *out);
 int disks_set(const struct virtual_call *call, const char *value, size_t len);
 int jobs_get(const struct virtual_call *call, FILE *out);
 int jobs_get_orders(const struct virtual_call *call, FILE *out);

@@ -81,9 +81,10 @@ static int print_open(const struct virtual_call *call, FILE *out)
 static const struct text {
     const char *name;
     int (*print)(const struct virtual_call *call, FILE *out);
-    bool is_whole; /* it is made when it is opened, and asks no disk; how long it is nobody knows before */
+    bool is_whole; /* it is made when it is opened; how long it is nobody knows before */
 } texts[] = {
     { "config", .print = print_config },
+    { "costs.json", .print = costs_json_get, .is_whole = true },
     { "disks", .print = disks_get },
     { "jobs", .print = jobs_get_all },
     { "kernel", .print = print_kernel },
