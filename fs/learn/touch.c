@@ -156,6 +156,24 @@ int touches_init(struct touches *touches, const struct trace *trace, uint32_t fi
     return r;
 }
 
+int touches_by_rank(const struct touches *touches, uint32_t **ret_touch, size_t **ret_first)
+{
+    cleanup(freep) uint32_t *touch = malloc(MAX(touches->n, 1) * sizeof *touch);
+    cleanup(freep) size_t *first = calloc((size_t) touches->n_ranks + 2, sizeof *first);
+
+    if (touch == NULL || first == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < touches->n; i++) /* where a rank begins stands one further on until it is filled */
+        first[touches->touch[i].rank + 2]++;
+    for (uint32_t rank = 0; rank < touches->n_ranks; rank++)
+        first[rank + 2] += first[rank + 1];
+    for (size_t i = 0; i < touches->n; i++)
+        touch[first[touches->touch[i].rank + 1]++] = (uint32_t) i;
+    *ret_touch = steal(touch);
+    *ret_first = steal(first);
+    return 0;
+}
+
 void touches_done(struct touches *touches)
 {
     free(touches->touch);

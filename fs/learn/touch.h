@@ -37,4 +37,8 @@ struct touches {
 int touches_init(struct touches *touches, const struct trace *trace, uint32_t file, struct nest *const pattern[]);
 void touches_done(struct touches *touches);
 
+/* The touches of each rank by their indices, in order of time: of rank i those from (*ret_first)[i] to before
+ * (*ret_first)[i + 1]. The caller frees both. -ENOMEM. */
+int touches_by_rank(const struct touches *touches, uint32_t **ret_touch, size_t **ret_first);
+
 #endif
