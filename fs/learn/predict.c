@@ -363,15 +363,15 @@ static bool is_rounded(const struct habit *habit)
     return false;
 }
 
-/* Whether parts of the last dimension, in bytes, are others than they were. */
+/* Whether the last dimension, in bytes, is divided in another way than it was. */
 static bool is_by_bytes(const struct habit *before, const struct habit *after)
 {
     for (size_t i = 0; i < after->n_passes; i++) {
         uint32_t last = after->pass[i].n_dims - 1;
         const struct habit_dim *a = &before->pass[i].dim[last], *b = &after->pass[i].dim[last];
 
-        if (b->stride == 1 && !after->pass[i].by_array && (a->grid > 1 || b->grid > 1) && last > 0 &&
-            habit_part_end(a, 0) - habit_part(a, 0) != habit_part_end(b, 0) - habit_part(b, 0))
+        if (b->stride == 1 && !after->pass[i].by_array && b->grid > 1 && last > 0 &&
+            (a->n != b->n || a->grid != b->grid))
             return true;
     }
     return false;

@@ -10,6 +10,7 @@
 
 #include "fs/ctl/think/profile.h"
 #include "fs/learn/busy.h"
+#include "fs/learn/replicas.h"
 
 struct candidate {
     char *text;
@@ -33,11 +34,18 @@ struct recommendation {
     struct candidate *candidate; /* the best first */
     size_t n;
     const struct candidate *now; /* NULL: nobody knows the present layout */
+    struct replica replica[2];   /* beside the best: of what many read, and of what one writes; no bytes: none */
 };
 
 /* -ENOMEM; -E2BIG no candidate can be counted. */
 int recommend_init(struct recommendation *recommendation, const struct recommending *recommending);
 void recommend_done(struct recommendation *recommendation);
+
+/* Counts the bytes of the file that change disks when it is laid out anew, its first element shift disks further on than
+ * now, and how long the disk that has most to move is busy: each is read from one and written to another. -E2BIG: there
+ * are too many pieces; -ENOMEM. */
+int recommend_moves(const struct recommending *asked, const struct candidate *now, const struct candidate *then,
+                    uint32_t shift, uint64_t *ret_moves, uint64_t *ret_ns);
 
 /* Whether a is so much faster than b that a change is worth the trouble. */
 bool candidate_is_worth(const struct candidate *a, const struct candidate *b);
