@@ -250,7 +250,7 @@ static struct reading read_habit(const struct habit *habit)
 
                 habit_walk_init(&walk, pass, rank);
                 for (; habit_walk_next(&walk, &off, &end); reading.accesses++)
-                    reading.longest = MAX(reading.longest, end - off);
+                    reading.bytes += end - off;
             }
         }
     return reading;

@@ -34,7 +34,7 @@ struct predicting {
 
 /* One answer, in short. */
 struct reading {
-    uint64_t longest, accesses; /* the longest access, and how many there are of all ranks */
+    uint64_t accesses, bytes; /* how many there are of all ranks, and what they move */
 };
 
 struct prediction {

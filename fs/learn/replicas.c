@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/learn/replicas.h"
 
+/* What a disk was asked for last: by whom, one more than the chunk, and where that ended. */
+struct head {
+    uint32_t rank;
+    size_t after;
+    uint64_t end;
+};
+
 struct judging {
     struct replica *replica;
     const struct chunks *chunks;
     const struct disk_cost *cost;
     struct touches rest; /* what the file itself still has to do */
-    size_t *after;       /* of each rank, one more than the chunk it has read last */
-    uint64_t *end;       /* and where it ended */
+    struct head *head;   /* of each disk */
     uint64_t *ns;        /* of each disk, with replicas alone */
     uint32_t n_disks;
 };
@@ -38,15 +44,17 @@ static uint64_t ns_of(const struct judging *judging, uint64_t bytes)
     return judging->cost->call + (uint64_t) ((double) bytes / (double) judging->cost->rate * 1e9);
 }
 
-/* A reader finds a piece of a chunk on its own disk; what follows in the file, or is the next chunk, follows there. */
+/* A reader finds a piece of a chunk on its own disk; what follows in the file, or is the next chunk, follows there, unless
+ * another one with copies there was in between. */
 static void read_copy(struct judging *judging, uint32_t rank, size_t chunk, uint64_t off, uint64_t end)
 {
-    bool follows =
-        judging->end[rank] == off || (judging->after[rank] == chunk && judging->chunks->chunk[chunk].off == off);
+    uint32_t disk = rank % judging->n_disks;
+    struct head *head = &judging->head[disk];
+    bool is_next = head->after == chunk && judging->chunks->chunk[chunk].off == off;
+    bool follows = head->rank == rank && (head->end == off || is_next);
 
-    judging->ns[rank % judging->n_disks] += ns_of(judging, end - off) + (follows ? 0 : judging->cost->seek);
-    judging->after[rank] = chunk + 1;
-    judging->end[rank] = end;
+    judging->ns[disk] += ns_of(judging, end - off) + (follows ? 0 : judging->cost->seek);
+    *head = (struct head){ rank, chunk + 1, end };
 }
 
 /* A writer has all copies updated, wherever they are. */
@@ -126,17 +134,17 @@ int replica_judge(struct replica *replica, enum chunk_class class, const struct 
                   const struct chunks *chunks, const struct pattern *pattern, uint32_t n_disks, enum extents_of of,
                   const struct disk_cost *cost)
 {
-    cleanup(freep) size_t *after = calloc(MAX(touches->n_ranks, 1), sizeof *after);
-    cleanup(freep) uint64_t *end = malloc(MAX(touches->n_ranks, 1) * sizeof *end);
+    cleanup(freep) struct head *head = calloc(n_disks, sizeof *head);
     cleanup(freep) uint64_t *ns = calloc(n_disks, sizeof *ns);
-    struct judging judging = { replica, chunks, cost, { .n_ranks = touches->n_ranks }, after, end, ns, n_disks };
-    int r = after == NULL || end == NULL || ns == NULL ? -ENOMEM : 0;
+    struct judging judging = { replica, chunks, cost, { .n_ranks = touches->n_ranks }, head, ns, n_disks };
+    int r = head == NULL || ns == NULL ? -ENOMEM : 0;
 
     *replica = (struct replica){ .class = class };
     count_room(&judging, replica);
     if (r < 0 || replica->bytes == 0)
         return r;
-    memset(end, 0xff, touches->n_ranks * sizeof *end);
+    for (uint32_t i = 0; i < n_disks; i++)
+        head[i].rank = UINT32_MAX;
     for (size_t i = 0; r == 0 && i < touches->n; i++)
         if ((of & (touches->touch[i].writes ? EXTENTS_WRITTEN : EXTENTS_READ)) != 0)
             r = divide(&judging, &touches->touch[i]);

@@ -93,10 +93,11 @@ static int refuse(const struct profile *profile, const struct profile_options *o
         break;
     }
     return attrs_refuse(why, -EINVAL,
-                        "what was traced allows more than one answer: %" PRIu64 " accesses of at most %" PRIu64
-                        " B, or %" PRIu64 " of at most %" PRIu64 " B, or others: %s",
-                        cause->reading[0].accesses, cause->reading[0].longest, cause->reading[1].accesses,
-                        cause->reading[1].longest, helps);
+                        "what was traced allows more than one answer: %" PRIu64 " accesses of %" PRIu64
+                        " B on average, or %" PRIu64 " of %" PRIu64 " B: %s",
+                        cause->reading[0].accesses, cause->reading[0].bytes / MAX(cause->reading[0].accesses, 1),
+                        cause->reading[1].accesses, cause->reading[1].bytes / MAX(cause->reading[1].accesses, 1),
+                        helps);
 }
 
 static int predict(struct profile *profile, const struct profile_options *options, const struct predicting *predicting,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ctl/think/together.h"
 
+#include <math.h>
 #include <stdio.h>
 
 /* A candidate of a file, and the disk that its first element is on. */
@@ -35,23 +36,40 @@ static uint64_t most_of(const uint64_t ns[], uint32_t n)
     return most;
 }
 
-/* What the busiest disk has to do with a file laid out so, beside what all others have to do. */
-static uint64_t most_with(const struct together *together, const struct together_file *file, const struct spot *spot)
-{
-    uint64_t most;
+/* How bad it is. What one file can do about the busiest disk is often nothing, until another has moved; squares tell of
+ * each step on the way. */
+enum measure {
+    BY_SQUARES,
+    BY_MOST,
+};
 
-    load(together->ns, file, spot, true);
-    most = most_of(together->ns, together->n_disks);
-    load(together->ns, file, spot, false);
-    return most;
+static double measure(const struct together *together, enum measure by)
+{
+    double squares = 0;
+
+    for (uint32_t i = 0; by == BY_SQUARES && i < together->n_disks; i++)
+        squares += (double) together->ns[i] * (double) together->ns[i];
+    return by == BY_SQUARES ? squares : (double) most_of(together->ns, together->n_disks);
 }
 
-/* Finds what leaves the busiest disk least to do, then all disks; what is there already stays unless something is better.
+static double measure_with(const struct together *together, const struct together_file *file, const struct spot *spot,
+                           enum measure by)
+{
+    double bad;
+
+    load(together->ns, file, spot, true);
+    bad = measure(together, by);
+    load(together->ns, file, spot, false);
+    return bad;
+}
+
+/* Finds what is least bad, then what gives all disks least to do; what is there already stays unless something is better.
  * The file's own load is not in ns. */
-static struct spot best_spot(const struct together *together, const struct together_file *file, struct spot best)
+static struct spot best_spot(const struct together *together, const struct together_file *file, struct spot best,
+                             enum measure by)
 {
     uint32_t n = file->asked.n_disks, step = (n + TOGETHER_STARTS - 1) / TOGETHER_STARTS;
-    uint64_t least = best.candidate != NULL ? most_with(together, file, &best) : UINT64_MAX;
+    double least = best.candidate != NULL ? measure_with(together, file, &best, by) : INFINITY;
 
     for (size_t i = 0; i < file->found.n; i++) {
         const struct candidate *candidate = &file->found.candidate[i];
@@ -60,12 +78,12 @@ static struct spot best_spot(const struct together *together, const struct toget
             continue;
         for (uint32_t start = candidate->is_now ? file->start % step : 0; start < n; start += step) {
             struct spot spot = { candidate, start };
-            uint64_t most = most_with(together, file, &spot);
+            double bad = measure_with(together, file, &spot, by);
 
-            if (best.candidate == NULL || most < least ||
-                (most == least && candidate->busy.all < best.candidate->busy.all)) {
+            if (bad < least ||
+                (bad <= least && best.candidate != NULL && candidate->busy.all < best.candidate->busy.all)) {
                 best = spot;
-                least = most;
+                least = bad;
             }
         }
     }
@@ -93,13 +111,13 @@ static struct spot take(struct together *together, const struct together_file *f
 }
 
 /* Lets each file in turn have what is best beside the others. */
-static bool sweep(struct together *together)
+static bool sweep(struct together *together, enum measure by)
 {
     bool has_changed = false;
 
     for (size_t i = 0; i < together->n; i++) {
         struct together_file *file = &together->file[i];
-        struct spot before = take(together, file), best = best_spot(together, file, before);
+        struct spot before = take(together, file), best = best_spot(together, file, before, by);
 
         put(together, file, best);
         has_changed |= best.candidate != before.candidate || best.start != before.start;
@@ -119,7 +137,7 @@ static void keep_present(struct together *together)
         if (now.candidate == NULL)
             continue;
         before = take(together, file);
-        put(together, file, most_with(together, file, &now) <= most + most / 100 ? now : before);
+        put(together, file, measure_with(together, file, &now, BY_MOST) <= (double) (most + most / 100) ? now : before);
     }
 }
 
@@ -131,8 +149,8 @@ static int by_busy(const void *a, const void *b)
     return p > q ? -1 : p < q;
 }
 
-/* Places files one after the other, those with most to do first. */
-static int place_all(struct together *together)
+/* Places files one after the other, those with most to do first, and lets them change. */
+static int search(struct together *together, enum measure by)
 {
     cleanup(freep) struct together_file **file = calloc(together->n, sizeof(struct together_file *));
 
@@ -142,7 +160,33 @@ static int place_all(struct together *together)
         file[i] = &together->file[i];
     qsort(file, together->n, sizeof(struct together_file *), by_busy);
     for (size_t i = 0; i < together->n; i++)
-        put(together, file[i], best_spot(together, file[i], (struct spot){ NULL, 0 }));
+        put(together, file[i], best_spot(together, file[i], (struct spot){ NULL, 0 }, by));
+    for (unsigned i = 0; i < TOGETHER_SWEEPS && sweep(together, by); i++)
+        ;
+    for (unsigned i = 0; by != BY_MOST && i < TOGETHER_SWEEPS && sweep(together, BY_MOST); i++)
+        ;
+    return 0;
+}
+
+/* Searches in both ways, and keeps what is better. */
+static int search_both(struct together *together)
+{
+    cleanup(freep) struct spot *spot = calloc(together->n, sizeof *spot);
+    uint64_t most;
+    int r = spot == NULL ? -ENOMEM : search(together, BY_SQUARES);
+
+    if (r < 0)
+        return r;
+    most = most_of(together->ns, together->n_disks);
+    for (size_t i = 0; i < together->n; i++)
+        spot[i] = take(together, &together->file[i]);
+    r = search(together, BY_MOST);
+    if (r < 0 || most_of(together->ns, together->n_disks) < most)
+        return r;
+    for (size_t i = 0; i < together->n; i++) {
+        (void) take(together, &together->file[i]);
+        put(together, &together->file[i], spot[i]);
+    }
     return 0;
 }
 
@@ -176,9 +220,7 @@ int together_choose(struct together *together)
     int r = know_present(together);
 
     if (r == 0)
-        r = place_all(together);
-    for (unsigned i = 0; r == 0 && i < TOGETHER_SWEEPS && sweep(together); i++)
-        ;
+        r = search_both(together);
     if (r == 0)
         keep_present(together);
     for (size_t i = 0; r == 0 && i < together->n; i++) {

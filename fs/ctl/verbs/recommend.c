@@ -7,7 +7,6 @@
 #include "fs/ctl/talk/answer.h"
 #include "fs/ctl/think/declare.h"
 #include "fs/ctl/think/source.h"
-#include "fs/ctl/verbs/profile_say.h"
 #include "fs/ctl/verbs/verbs.h"
 #include "fs/json/utf8.h"
 
@@ -137,28 +136,6 @@ static void print_predicted(const struct profile *profile)
         puts("note: rows are divided to the byte, since nobody has said what they are made of: --array does");
 }
 
-/* What replicas would be worth. */
-static void print_replicas(const struct recommendation *found)
-{
-    bool is_first = true;
-
-    for (size_t i = 0; i < ARRAY_SIZE(found->replica); i++) {
-        const struct replica *replica = &found->replica[i];
-        char bytes[SIZE_TEXT], room[SIZE_TEXT];
-
-        if (replica->bytes == 0)
-            continue;
-        if (is_first)
-            puts("replicas: not made by this version; one for each further reader would be");
-        printf("  %s: %s in %" PRIu64 " chunk%s, %s more room, %s: %.3g s\n", profile_class_names[replica->class],
-               size_text(replica->bytes, false, bytes), replica->chunks, replica->chunks == 1 ? "" : "s",
-               size_text(replica->room, false, room),
-               replica->class == CHUNK_READ ? "dropped by a write" : "updated by a write",
-               (double) replica->most / 1e9);
-        is_first = false;
-    }
-}
-
 static enum ctl_status print_all(const struct recommending *asked, const struct recommendation *found)
 {
     const struct profile *profile = asked->profile;
@@ -172,7 +149,7 @@ static enum ctl_status print_all(const struct recommending *asked, const struct 
     if (print_table(found) < 0)
         return report(false, "out of memory");
     print_advice(found, profile->file->path);
-    print_replicas(found);
+    replicas_print(found);
     return CTL_OK;
 }
 
@@ -194,27 +171,6 @@ static void json_candidate(struct json *json, const struct candidate *candidate,
     json_close(json, '}');
 }
 
-static void json_replicas(struct json *json, const struct recommendation *found)
-{
-    json_bool(json, "makes_replicas", false);
-    json_open(json, "replicas", '[');
-    for (size_t i = 0; i < ARRAY_SIZE(found->replica); i++) {
-        const struct replica *replica = &found->replica[i];
-
-        if (replica->bytes == 0)
-            continue;
-        json_open(json, NULL, '{');
-        json_string(json, "class", profile_class_names[replica->class]);
-        json_string(json, "on_write", replica->class == CHUNK_READ ? "drop" : "update");
-        json_u64(json, "bytes", replica->bytes);
-        json_u64(json, "chunks", replica->chunks);
-        json_u64(json, "room", replica->room);
-        json_seconds(json, "busy", (double) replica->most / 1e9);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-}
-
 void recommend_json(struct json *json, const struct recommending *asked, const struct recommendation *found)
 {
     const struct profile *profile = asked->profile;
@@ -231,7 +187,7 @@ void recommend_json(struct json *json, const struct recommending *asked, const s
     for (size_t i = 0; i < found->n; i++)
         json_candidate(json, &found->candidate[i], found->now);
     json_close(json, ']');
-    json_replicas(json, found);
+    replicas_json(json, found);
 }
 
 static enum ctl_status json_all(const struct recommending *asked, const struct recommendation *found)

@@ -10,6 +10,10 @@
 /* The fields of one file, into the object that is open. */
 void recommend_json(struct json *json, const struct recommending *asked, const struct recommendation *found);
 
+/* What replicas would be worth beside the best layout. */
+void replicas_print(const struct recommendation *found);
+void replicas_json(struct json *json, const struct recommendation *found);
+
 enum ctl_status recommend_say_together(const struct together *together, bool as_json);
 
 #endif
