@@ -111,7 +111,7 @@ recommends '[.busy == .busy_now, .gain, (.files[].chosen | .changes, .layout)]' 
     '[true,false,false,"one on d0",false,"one on d1"]' --seek 1000 --layout 'one on d0-d3' --trace files.txt f0 f1
 recommends '.path' '"/w/f2"' --disks 4 --trace files.txt f2
 got=$("$fallsctl" recommend --layout 'stripe(100,4) on d4-d7' --trace files.txt f0 f1)
-[[ $got == '2 files together; disks: 8'*"to do: fallsctl migrate -L '"*" on d"[4-7]*"' /w/f0"* ]] ||
+[[ $got == '2 files together; disks: 8'*"to do: fallsctl migrate -L '"*" on d"[4-7]*"' f0"* ]] ||
     complain "what is to be done with files is not told: $got"
 refused 1 '*--size is of one file*' --size 1M --trace files.txt
 refused 1 '*has no access to f9*' --trace files.txt f9

@@ -75,8 +75,8 @@ Test(replicas, are_read_in_order)
 
     cr_expect_eq(two.bytes, 80);
     cr_expect_eq(two.room, 160);
-    cr_expect_eq(two.most, 16 * (cost.seek + cost.call + 10000000));
-    cr_expect_eq(three.most, cost.seek + 8 * (cost.call + 10000000));
+    cr_expect_eq(two.most, 16 * (cost.seek + cost.call + 10000));
+    cr_expect_eq(three.most, cost.seek + 8 * (cost.call + 10000));
     touches_done(&touches);
 }
 
@@ -91,7 +91,7 @@ Test(replicas, leave_the_rest_to_the_file)
     touches.end = 210;
     replica = judge_all(&touches, 3, EXTENTS_READ);
     cr_expect_eq(replica.bytes, 80);
-    cr_expect_eq(replica.most, 2 * cost.seek + 9 * (cost.call + 10000000));
+    cr_expect_eq(replica.most, 2 * cost.seek + 9 * (cost.call + 10000));
     replica = judge_all(&touches, 3, EXTENTS_WRITTEN);
     cr_expect_eq(replica.most, 0);
     touches_done(&touches);

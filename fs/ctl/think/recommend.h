@@ -25,6 +25,7 @@ struct candidate {
 
 struct recommending {
     const struct profile *profile;
+    const char *called; /* the file, by the user; NULL: not at all */
     uint32_t n_disks;
     enum extents_of of; /* what counts: reads, writes or both */
     struct disk_cost cost;

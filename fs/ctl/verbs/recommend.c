@@ -148,7 +148,7 @@ static enum ctl_status print_all(const struct recommending *asked, const struct 
     print_predicted(profile);
     if (print_table(found) < 0)
         return report(false, "out of memory");
-    print_advice(found, profile->file->path);
+    print_advice(found, asked->called != NULL ? asked->called : profile->file->path);
     replicas_print(found);
     return CTL_OK;
 }
@@ -276,6 +276,7 @@ static enum ctl_status find_candidates(const struct request *request, struct tog
 
     *asked = request->asked;
     asked->profile = profile;
+    asked->called = file->called;
     asked->n_disks = request->options.n_disks > 0 ? request->options.n_disks : profile->touches.n_ranks;
     if (profile->now.n_disks > 0)
         asked->n_disks = profile->now.n_disks;

@@ -44,7 +44,7 @@ static enum ctl_status print_commands(const struct together *together)
         if (file->found.now == NULL || !together_changes(file))
             continue;
         printf("to do: fallsctl migrate -L '%s' ", text);
-        utf8_print_line(stdout, file->profile.file->path, false);
+        utf8_print_line(stdout, file->called != NULL ? file->called : file->profile.file->path, false);
         putchar('\n');
     }
     return CTL_OK;
