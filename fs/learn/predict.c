@@ -120,6 +120,7 @@ struct seen {
     const struct touches *touches;
     const uint32_t *touch;
     size_t n;
+    bool is_merged; /* the last one may have only begun */
 };
 
 /* Whether a rank of a group would begin with what was seen. */
@@ -136,8 +137,10 @@ static bool begins_so(const struct habit *habit, const struct habit_group *group
         habit_walk_init(&walk, pass, rank);
         while (k < seen->n && habit_walk_next(&walk, &off, &end)) {
             const struct touch *touch = &seen->touches->touch[seen->touch[k++]];
+            bool may_be_short = seen->is_merged && k == seen->n;
 
-            if (touch->off != off || touch->end != end || touch->writes != pass->writes)
+            if (touch->off != off || touch->writes != pass->writes ||
+                (may_be_short ? touch->end > end : touch->end != end))
                 return false;
         }
     }
@@ -158,7 +161,7 @@ static bool find_rank(const struct habit *habit, const struct seen *seen, bool t
     return false;
 }
 
-static int foretells(const struct habit *habit, const struct touches *touches, bool *ret_is)
+static int foretells(const struct habit *habit, const struct touches *touches, bool is_merged, bool *ret_is)
 {
     cleanup(freep) bool *taken = calloc(MAX(habit->n_ranks, 1), sizeof *taken);
     cleanup(freep) uint32_t *touch = NULL;
@@ -167,7 +170,7 @@ static int foretells(const struct habit *habit, const struct touches *touches, b
 
     *ret_is = true;
     for (uint32_t rank = 0; r == 0 && *ret_is && rank < touches->n_ranks; rank++) {
-        const struct seen seen = { touches, &touch[first[rank]], first[rank + 1] - first[rank] };
+        const struct seen seen = { touches, &touch[first[rank]], first[rank + 1] - first[rank], is_merged };
 
         *ret_is = find_rank(habit, &seen, taken);
     }
@@ -217,7 +220,7 @@ static int is_followed(const struct habit *habit, const struct predicting *predi
             continue;
         r = habit_grow(habit, &growing, rule, &grown, &ignored);
         if (r == 0)
-            r = foretells(&grown, predicting->also, ret_is);
+            r = foretells(&grown, predicting->also, predicting->is_merged, ret_is);
     }
     return r == -ENOMEM ? r : 0;
 }
@@ -421,23 +424,46 @@ static bool may_be_more(const struct habit *habit)
     return n == 1;
 }
 
-int prediction_init(struct prediction *prediction, const struct predicting *predicting, struct predict_why *ret_why)
+static int predict(struct prediction *prediction, const struct predicting *predicting, struct predict_why *why)
 {
     cleanup(habit_done) struct habit habit = { 0 };
-    struct answering answering = { .predicting = predicting, .habit = &habit, .why = ret_why };
+    struct answering answering = { .predicting = predicting, .habit = &habit, .why = why };
     int r;
 
-    *prediction = (struct prediction){ 0 };
-    *ret_why = (struct predict_why){ .failure = PREDICT_IRREGULAR };
-    r = habit_init(&habit, predicting->touches, predicting->array, predicting->size, &ret_why->rank);
+    *why = (struct predict_why){ .failure = PREDICT_IRREGULAR };
+    r = habit_init(&habit, predicting->touches, predicting->array, predicting->size, &why->rank);
     if (r < 0)
         return r;
     answering.growing = (struct growing){ predicting->procs > 0 ? predicting->procs : habit.n_ranks,
                                           size_of(predicting, habit.size), predicting->array, predicting->new_array };
-    ret_why->failure = PREDICT_FEW;
+    why->failure = PREDICT_FEW;
     r = answering.growing.n_ranks != habit.n_ranks && !may_be_more(&habit) ? -EDOM : answer(&answering, prediction);
     habit_done(&answering.grown);
     return r;
+}
+
+/* Takes accesses that follow each other as one. */
+static int predict_merged(struct prediction *prediction, struct predicting predicting, struct predict_why *why)
+{
+    cleanup(touches_done) struct touches touches = { 0 }, also = { 0 };
+    int r = touches_merge(predicting.touches, &touches);
+
+    predicting.touches = &touches;
+    predicting.is_merged = true;
+    if (r == 0 && predicting.also != NULL) {
+        r = touches_merge(predicting.also, &also);
+        predicting.also = &also;
+    }
+    return r < 0 ? r : predict(prediction, &predicting, why);
+}
+
+int prediction_init(struct prediction *prediction, const struct predicting *predicting, struct predict_why *ret_why)
+{
+    int r;
+
+    *prediction = (struct prediction){ 0 };
+    r = predict(prediction, predicting, ret_why);
+    return r == -EDOM && ret_why->failure == PREDICT_IRREGULAR ? predict_merged(prediction, *predicting, ret_why) : r;
 }
 
 void prediction_done(struct prediction *prediction)

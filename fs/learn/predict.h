@@ -30,6 +30,7 @@ struct predicting {
     const struct touches *also;    /* of a second trace; NULL: there is none */
     uint64_t also_size;            /* of its file */
     enum growth growth;            /* GROWTHS, or the one that somebody knows to hold */
+    bool is_merged;                /* touches, and also, were joined where they follow each other */
 };
 
 /* One answer, in short. */
@@ -62,7 +63,8 @@ struct predict_why {
     struct reading reading[2];
 };
 
-/* -EDOM: there is no answer, and ret_why says why; -E2BIG more than TOUCH_MAX accesses, -ENOMEM. */
+/* Accesses that are not regular by themselves, as long ones that were cut on their way, are looked at again with those that
+ * follow each other joined. -EDOM: there is no answer, and ret_why says why; -E2BIG more than TOUCH_MAX accesses, -ENOMEM. */
 int prediction_init(struct prediction *prediction, const struct predicting *predicting, struct predict_why *ret_why);
 void prediction_done(struct prediction *prediction);
 

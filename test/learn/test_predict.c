@@ -284,6 +284,51 @@ ParameterizedTest(struct predict_case *row, predict, tells)
         cr_expect_eq(why.failure, row->failure, "%s: failure %d", row->why, (int) why.failure);
 }
 
+/* -- accesses that were cut -- */
+
+/* Cuts accesses into pieces of len and what is left, those of one rank each after the other. */
+static struct touches cut(const struct touches *touches, uint64_t len)
+{
+    struct touches pieces = { .n_ranks = touches->n_ranks, .first = calloc(touches->n_ranks, sizeof(size_t)) };
+
+    for (size_t i = 0; i < touches->n; i++)
+        for (uint64_t at = touches->touch[i].off; at < touches->touch[i].end; at += len) {
+            cr_assert(array_grow(pieces.touch, pieces.n));
+            pieces.touch[pieces.n] = touches->touch[i];
+            pieces.touch[pieces.n].off = at;
+            pieces.touch[pieces.n++].end = MIN(at + len, touches->touch[i].end);
+        }
+    pieces.end = touches->end;
+    for (size_t i = pieces.n; i-- > 0;)
+        pieces.first[pieces.touch[i].rank] = i;
+    return pieces;
+}
+
+Test(predict, joins_what_was_cut)
+{
+    static const struct run_of from = COLUMNS(4, 20, 4000), to = COLUMNS(8, 20, 4000), also = COLUMNS(2, 20, 4000);
+    struct touches whole = touches_of(&from), want = touches_of(&to), second = touches_of(&also);
+    struct touches pieces = cut(&whole, 3000), short_one = cut(&second, 3000);
+    struct predicting predicting = {
+        .touches = &pieces, .procs = 8, .also = &short_one, .also_size = second.end, .growth = GROWTHS
+    };
+    struct prediction prediction;
+    struct predict_why why;
+
+    short_one.n = 31; /* in the midst of one that was cut */
+    short_one.end = 0;
+    for (size_t i = 0; i < short_one.n; i++)
+        short_one.end = MAX(short_one.end, short_one.touch[i].end);
+    cr_assert_eq(prediction_init(&prediction, &predicting, &why), 0, "failure %d", (int) why.failure);
+    cr_expect(is_same(&prediction.touches, &want));
+    prediction_done(&prediction);
+    touches_done(&whole);
+    touches_done(&want);
+    touches_done(&second);
+    touches_done(&pieces);
+    touches_done(&short_one);
+}
+
 /* -- any program -- */
 
 static struct run_of random_run(struct rng *rng, enum kind kind, bool in_turn)
