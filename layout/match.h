@@ -3,8 +3,8 @@
  *
  * An element of asked can be had in one piece when its bytes lie in one element of stored, one after the other. The
  * degree is the number of runs, pieces contiguous in both, over the least possible: 1 where every asked element is one
- * run, as in two equal partitions, and more the more they are broken up. It is one number everywhere: what programs did,
- * in the place of asked elements, has it from fs/learn/fit.h. */
+ * run, as in two equal partitions, and more the more they are broken up. It is one number everywhere: what programs
+ * did, in the place of asked elements, has it from fs/learn/fit.h. */
 #ifndef FALLSFS_LAYOUT_MATCH_H
 #define FALLSFS_LAYOUT_MATCH_H
 

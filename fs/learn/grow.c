@@ -170,8 +170,8 @@ static bool grow_dims(struct habit_pass *pass, uint64_t data, enum growth growth
     return growth == GROWTH_NUMBERS || (scale(n, data, pass->end, &n) && set_steps(dim, n));
 }
 
-/* Parts that keep their length as there are more of them: what is divided becomes longer, and what it is in has fewer of
- * it. from: the parts there were before. */
+/* Parts that keep their length as there are more of them: what is divided becomes longer, and what it is in has fewer
+ * of it. from: the parts there were before. */
 static bool keep_parts(struct habit_pass *pass, const struct habit_pass *from, enum growth growth)
 {
     for (uint32_t d = 1; d < pass->n_dims; d++) {

@@ -6,8 +6,8 @@
 #include "fs/learn/predict.h"
 
 /* With more processes parts become shorter, or they stay and fewer rows have more of them, or they stay and the file
- * grows; with a larger file the last dimension grows, the first, or all. Of several dimensions that are divided all get more
- * parts, or one. */
+ * grows; with a larger file the last dimension grows, the first, or all. Of several dimensions that are divided all get
+ * more parts, or one. */
 struct rule {
     enum growth by_procs, by_size;
     uint32_t grid; /* 0: all alike, so that squares stay squares; else the grid-th dimension that is divided */

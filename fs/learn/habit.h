@@ -6,8 +6,8 @@
  *     passes       each rank writes forwards, then it reads forwards
  *     dimensions   3 rows of 8 bytes; a row is divided among 4 ranks; an access is one rank's part of one row
  *
- * A pass is a walk forwards through the file, all reading or all writing. Its accesses are a box of an array: either the
- * one that somebody said the file is, or one whose rows are the distances that come again. What all ranks have of a
+ * A pass is a walk forwards through the file, all reading or all writing. Its accesses are a box of an array: either
+ * the one that somebody said the file is, or one whose rows are the distances that come again. What all ranks have of a
  * dimension is the same, or divides it. A rule that does not give back every access that was traced is none. */
 #ifndef FALLSFS_FS_LEARN_HABIT_H
 #define FALLSFS_FS_LEARN_HABIT_H
@@ -62,8 +62,8 @@ struct habit {
     uint64_t size; /* of the file */
 };
 
-/* Learns from touches. array: what the file is said to be, or NULL. -EDOM: there is no rule, and *ret_rank does what none
- * covers; -ENOMEM. */
+/* Learns from touches. array: what the file is said to be, or NULL. -EDOM: there is no rule, and *ret_rank does what
+ * none covers; -ENOMEM. */
 int habit_init(struct habit *habit, const struct touches *touches, const struct array *array, uint64_t size,
                uint32_t *ret_rank);
 void habit_done(struct habit *habit);

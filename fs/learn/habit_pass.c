@@ -140,8 +140,8 @@ static uint64_t digit(const struct habit_pass *pass, uint32_t d, uint64_t byte)
     return (byte - pass->base) / pass->dim[d].stride % (d > 0 ? pass->dim[d].n : UINT64_MAX);
 }
 
-/* Finds the box of a rank by its first byte and its last. The last row of all may be where the file ends already: who has
- * nothing there would have it. */
+/* Finds the box of a rank by its first byte and its last. The last row of all may be where the file ends already: who
+ * has nothing there would have it. */
 static void set_box(const struct learning *learning, const struct habit_pass *pass, uint32_t i)
 {
     struct course course = learning->course[i];
@@ -267,8 +267,8 @@ static bool is_so(const struct learning *learning, const struct habit_pass *pass
     return k == course.n;
 }
 
-/* Numbers ranks by the grid, the last dimension first or, if that is how they are numbered, the first. Each place must be
- * taken as often. */
+/* Numbers ranks by the grid, the last dimension first or, if that is how they are numbered, the first. Each place must
+ * be taken as often. */
 static int number_ranks(const struct learning *learning, struct habit_pass *pass)
 {
     cleanup(freep) uint32_t *taken = calloc(learning->n_ranks, sizeof *taken);

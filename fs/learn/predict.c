@@ -177,9 +177,9 @@ static int foretells(const struct habit *habit, const struct touches *touches, b
     return r;
 }
 
-/* Sizes that the file of a second trace may have had. A trace that touches less than the file has says it. Else it may be
- * as large as the first one, or end with the last byte touched, or grow with the processes. Only if nothing follows from
- * any of these, the trace is of as many processes, and so a short one, the first accesses tell it. */
+/* Sizes that the file of a second trace may have had. A trace that touches less than the file has says it. Else it may
+ * be as large as the first one, or end with the last byte touched, or grow with the processes. Only if nothing follows
+ * from any of these, the trace is of as many processes, and so a short one, the first accesses tell it. */
 static size_t guess_sizes(const struct habit *habit, const struct predicting *predicting, const struct rule *rule,
                           bool is_short, uint64_t ret_size[static 3])
 {
@@ -319,8 +319,8 @@ static bool is_asked_for(const struct predicting *predicting, const struct rule 
                                              (rule->by_procs == predicting->growth || rule->by_size == GROWTH_EVENLY));
 }
 
-/* Tries all ways in which the file may grow. A second trace that leaves all of them says nothing about that; then all of
- * them must have an answer, the same. */
+/* Tries all ways in which the file may grow. A second trace that leaves all of them says nothing about that; then all
+ * of them must have an answer, the same. */
 static int try_sizes(struct answering *answering, struct rule rule)
 {
     const struct predicting *predicting = answering->predicting;

@@ -4,10 +4,10 @@
  *     traced      4 ranks, each 2 of the 8 bytes of every row
  *     2 ranks     by lengths: 4 bytes of every row          by numbers: 2 bytes of every row, twice as many rows of 4
  *
- * Wang and Kaeli found two rules, accesses become longer or there are more of them, and one trace alone seldom tells which
- * holds. All that may hold are tried. A second trace, which may be short, of another number of processes or another size,
- * leaves those that foretell it; where the array is known its dimensions grow, and parts of them are what they are. What
- * is left must be one answer, else there is none: it is never guessed. */
+ * Wang and Kaeli found two rules, accesses become longer or there are more of them, and one trace alone seldom tells
+ * which holds. All that may hold are tried. A second trace, which may be short, of another number of processes or
+ * another size, leaves those that foretell it; where the array is known its dimensions grow, and parts of them are what
+ * they are. What is left must be one answer, else there is none: it is never guessed. */
 #ifndef FALLSFS_FS_LEARN_PREDICT_H
 #define FALLSFS_FS_LEARN_PREDICT_H
 
@@ -16,7 +16,7 @@
 enum growth {
     GROWTH_LENGTHS, /* as many accesses, longer ones */
     GROWTH_NUMBERS, /* as long ones, more of them */
-    GROWTH_EVENLY,  /* all dimensions alike */
+    GROWTH_EVENLY,  /* all dimensions alike; with more processes, as many bytes for each of them */
     GROWTHS,        /* nobody says */
 };
 
@@ -42,10 +42,10 @@ struct prediction {
     struct touches touches; /* nobody's: ranks have no processes */
     uint64_t size;
     struct array array; /* where it was known */
-    bool is_rounded;    /* something is divided that does not go up, and the traces do not tell how that is rounded: the
-                      * first parts are thought to be one longer */
-    bool
-        by_bytes; /* rows are divided anew, and nobody knows of what size their elements are: of bytes, it is thought */
+    /* Something is divided that does not go up, and the traces do not tell how that is rounded: the first parts are
+     * thought to be one longer. Rows are divided anew, and nobody knows what they are made of: of bytes, it is
+     * thought. */
+    bool is_rounded, by_bytes;
 };
 
 enum predict_failure {
@@ -63,8 +63,9 @@ struct predict_why {
     struct reading reading[2];
 };
 
-/* Accesses that are not regular by themselves, as long ones that were cut on their way, are looked at again with those that
- * follow each other joined. -EDOM: there is no answer, and ret_why says why; -E2BIG more than TOUCH_MAX accesses, -ENOMEM. */
+/* Accesses that are not regular by themselves, as long ones that were cut on their way, are looked at again with those
+ * that follow each other joined. -EDOM: there is no answer, and ret_why says why; -E2BIG more than TOUCH_MAX accesses,
+ * -ENOMEM. */
 int prediction_init(struct prediction *prediction, const struct predicting *predicting, struct predict_why *ret_why);
 void prediction_done(struct prediction *prediction);
 

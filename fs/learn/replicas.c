@@ -44,8 +44,8 @@ static uint64_t ns_of(const struct judging *judging, uint64_t bytes)
     return judging->cost->call + (uint64_t) ((double) bytes / (double) judging->cost->rate * 1e9);
 }
 
-/* A reader finds a piece of a chunk on its own disk; what follows in the file, or is the next chunk, follows there, unless
- * another one with copies there was in between. */
+/* A reader finds a piece of a chunk on its own disk; what follows in the file, or is the next chunk, follows there,
+ * unless another one with copies there was in between. */
 static void read_copy(struct judging *judging, uint32_t rank, size_t chunk, uint64_t off, uint64_t end)
 {
     uint32_t disk = rank % judging->n_disks;

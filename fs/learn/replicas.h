@@ -4,9 +4,9 @@
  *     read by many, never written           rank 0 ▓▓▓▓  rank 1 ▓▓▓▓       dropped when somebody does write
  *     written by one, read by others        rank 0 ▒▒▒▒  rank 1 ▒▒▒▒       updated with each write
  *
- * One reader has the file itself, so there are copies for all others. A reader finds its bytes in the order of the file,
- * one after the other, on one disk: its rank modulo the number of disks. Nothing makes such replicas yet: this is what a
- * recommendation has in their place. */
+ * One reader has the file itself, so there are copies for all others. A reader finds its bytes in the order of the
+ * file, one after the other, on one disk: its rank modulo the number of disks. Nothing makes such replicas yet: this is
+ * what a recommendation has in their place. */
 #ifndef FALLSFS_FS_LEARN_REPLICAS_H
 #define FALLSFS_FS_LEARN_REPLICAS_H
 

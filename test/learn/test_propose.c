@@ -97,8 +97,8 @@ Test(fit, counts_what_is_there)
     }
 }
 
-/* What each element of asked has of one common period with stored is read by a rank of its own: the degree is the one of
- * 'fallsctl layout match'. */
+/* What each element of asked has of one common period with stored is read by a rank of its own: the degree is the one
+ * of 'fallsctl layout match'. */
 static void check_degree(const struct pattern *stored, const struct pattern *asked, const char *what)
 {
     cleanup(match_freep) struct match *match = NULL;
@@ -150,8 +150,8 @@ Test(fit, is_the_match_of_layouts)
     }
 }
 
-/* A layout whose elements have pieces anywhere, of any length: what is left of it where it meets another one has no short
- * description, and none that could be counted by arithmetic. */
+/* A layout whose elements have pieces anywhere, of any length: what is left of it where it meets another one has no
+ * short description, and none that could be counted by arithmetic. */
 static struct layout *irregular(struct rng *rng, uint32_t n_elements, size_t n_pieces, uint64_t longest)
 {
     cleanup(freep) char *text = NULL;

@@ -11,8 +11,8 @@
 #define DECLARE_MAX_TIMES 1000000
 
 /* Works out the profile of a file of whose array sections are read, or written. options say what the array is. file is
- * where its path, size and layout stand; where the array is larger than the file, it is as large as the array from now on.
- * Errors are those of profile_init. */
+ * where its path, size and layout stand; where the array is larger than the file, it is as large as the array from now
+ * on. Errors are those of profile_init. */
 int declare_profile(struct profile *profile, char *const section[], size_t n, bool writes, struct traced_file *file,
                     const struct profile_options *options, char ret_why[static ATTRS_WHY]);
 

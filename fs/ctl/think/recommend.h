@@ -42,9 +42,9 @@ struct recommendation {
 int recommend_init(struct recommendation *recommendation, const struct recommending *recommending);
 void recommend_done(struct recommendation *recommendation);
 
-/* Counts the bytes of the file that change disks when it is laid out anew, its first element shift disks further on than
- * now, and how long the disk that has most to move is busy: each is read from one and written to another. -E2BIG: there
- * are too many pieces; -ENOMEM. */
+/* Counts the bytes of the file that change disks when it is laid out anew, its first element shift disks further on
+ * than now, and how long the disk that has most to move is busy: each is read from one and written to another. -E2BIG:
+ * there are too many pieces; -ENOMEM. */
 int recommend_moves(const struct recommending *asked, const struct candidate *now, const struct candidate *then,
                     uint32_t shift, uint64_t *ret_moves, uint64_t *ret_ns);
 

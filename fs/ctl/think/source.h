@@ -25,9 +25,9 @@ static inline void source_done(struct source *source)
     *source = (struct source){ 0 };
 }
 
-/* Reads the trace at path and finds the files that the names mean, or, where path is no trace but a file on a mount, what
- * the mount has recorded, that file and others named. Without names it is the file with most bytes moved, or all. ret_why
- * says why not. */
+/* Reads the trace at path and finds the files that the names mean, or, where path is no trace but a file on a mount,
+ * what the mount has recorded, that file and others named. Without names it is the file with most bytes moved, or all.
+ * ret_why says why not. */
 int source_pick(const char *path, char *const name[], size_t n_names, bool all, struct source *ret_source,
                 char ret_why[static ATTRS_WHY]);
 

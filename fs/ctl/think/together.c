@@ -63,12 +63,12 @@ static double measure_with(const struct together *together, const struct togethe
     return bad;
 }
 
-/* Finds what is least bad, then what gives all disks least to do; what is there already stays unless something is better.
- * The file's own load is not in ns. */
+/* Finds what is least bad, then what gives all disks least to do; what is there already stays unless something is
+ * better. The file's own load is not in ns. */
 static struct spot best_spot(const struct together *together, const struct together_file *file, struct spot best,
                              enum measure by)
 {
-    uint32_t n = file->asked.n_disks, step = (n + TOGETHER_STARTS - 1) / TOGETHER_STARTS;
+    uint32_t n = file->asked.n_disks, step = MAX(1, (n + TOGETHER_STARTS - 1) / TOGETHER_STARTS);
     double least = best.candidate != NULL ? measure_with(together, file, &best, by) : INFINITY;
 
     for (size_t i = 0; i < file->found.n; i++) {
@@ -128,7 +128,7 @@ static bool sweep(struct together *together, enum measure by)
 /* What gains less than a hundredth stays where it is. */
 static void keep_present(struct together *together)
 {
-    uint64_t most = most_of(together->ns, together->n_disks);
+    uint64_t most = most_of(together->ns, together->n_disks), allowed = most + most / 100;
 
     for (size_t i = 0; i < together->n; i++) {
         struct together_file *file = &together->file[i];
@@ -137,7 +137,7 @@ static void keep_present(struct together *together)
         if (now.candidate == NULL)
             continue;
         before = take(together, file);
-        put(together, file, measure_with(together, file, &now, BY_MOST) <= (double) (most + most / 100) ? now : before);
+        put(together, file, measure_with(together, file, &now, BY_MOST) <= (double) allowed ? now : before);
     }
 }
 

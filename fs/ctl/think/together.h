@@ -5,10 +5,11 @@
  *     file b   one         ████            begins on d1, since           d1  ████
  *     file c   stripe      ▌▌▌▌            d0 has enough to do           d2  ▌▌
  *
- * Each file gets one of its candidates and a disk that its first element lies on. File after file gets what is best beside
- * those that have theirs; then each in turn may change, until nobody does, or for TOGETHER_SWEEPS rounds. That is done
- * twice, by squares of what disks have to do and by the busiest disk alone, and the better outcome counts. It is no proof
- * that nothing is better. What is sought between two files on one disk is not known: their times are added. */
+ * Each file gets one of its candidates and a disk that its first element lies on. File after file gets what is best
+ * beside those that have theirs; then each in turn may change, until nobody does, or for TOGETHER_SWEEPS rounds.
+ * That is done twice, by squares of what disks have to do and by the busiest disk alone, and the better outcome
+ * counts. It is no proof that nothing is better. What is sought between two files on one disk is not known: their
+ * times are added. */
 #ifndef FALLSFS_FS_CTL_THINK_TOGETHER_H
 #define FALLSFS_FS_CTL_THINK_TOGETHER_H
 
