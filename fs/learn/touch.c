@@ -156,6 +156,55 @@ int touches_init(struct touches *touches, const struct trace *trace, uint32_t fi
     return r;
 }
 
+int touches_merge(const struct touches *touches, struct touches *ret_merged)
+{
+    cleanup(freep) size_t *last = calloc((size_t) touches->n_ranks + 1, sizeof *last); /* of each rank, and one */
+    cleanup(touches_done) struct touches merged = { .touch = malloc(MAX(touches->n, 1) * sizeof *merged.touch),
+                                                    .first = calloc((size_t) touches->n_ranks + 1, sizeof(size_t)),
+                                                    .n_ranks = touches->n_ranks,
+                                                    .bytes_read = touches->bytes_read,
+                                                    .bytes_written = touches->bytes_written,
+                                                    .end = touches->end };
+
+    if (last == NULL || merged.touch == NULL || merged.first == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < touches->n; i++) {
+        const struct touch *touch = &touches->touch[i];
+        struct touch *before = last[touch->rank] > 0 ? &merged.touch[last[touch->rank] - 1] : NULL;
+
+        if (before != NULL && before->end == touch->off && before->writes == touch->writes) {
+            before->end = touch->end;
+            continue;
+        }
+        if (before == NULL)
+            merged.first[touch->rank] = merged.n;
+        merged.touch[merged.n++] = *touch;
+        last[touch->rank] = merged.n;
+    }
+    merged.accesses = merged.n;
+    *ret_merged = merged;
+    merged = (struct touches){ 0 };
+    return 0;
+}
+
+int touches_by_rank(const struct touches *touches, uint32_t **ret_touch, size_t **ret_first)
+{
+    cleanup(freep) uint32_t *touch = malloc(MAX(touches->n, 1) * sizeof *touch);
+    cleanup(freep) size_t *first = calloc((size_t) touches->n_ranks + 2, sizeof *first);
+
+    if (touch == NULL || first == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < touches->n; i++) /* where a rank begins stands one further on until it is filled */
+        first[touches->touch[i].rank + 2]++;
+    for (uint32_t rank = 0; rank < touches->n_ranks; rank++)
+        first[rank + 2] += first[rank + 1];
+    for (size_t i = 0; i < touches->n; i++)
+        touch[first[touches->touch[i].rank + 1]++] = (uint32_t) i;
+    *ret_touch = steal(touch);
+    *ret_first = steal(first);
+    return 0;
+}
+
 void touches_done(struct touches *touches)
 {
     free(touches->touch);

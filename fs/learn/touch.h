@@ -37,4 +37,12 @@ struct touches {
 int touches_init(struct touches *touches, const struct trace *trace, uint32_t file, struct nest *const pattern[]);
 void touches_done(struct touches *touches);
 
+/* Takes touches of a rank that follow each other, in the file and among its own, as one: as they were before something
+ * cut them. What others do in between does not count. ret_merged has no processes. -ENOMEM. */
+int touches_merge(const struct touches *touches, struct touches *ret_merged);
+
+/* The touches of each rank by their indices, in order of time: of rank i those from (*ret_first)[i] to before
+ * (*ret_first)[i + 1]. The caller frees both. -ENOMEM. */
+int touches_by_rank(const struct touches *touches, uint32_t **ret_touch, size_t **ret_first);
+
 #endif

@@ -4,6 +4,7 @@
 #include "fs/learn/busy.h"
 #include "fs/learn/fit.h"
 #include "fs/learn/heat.h"
+#include "fs/learn/predict.h"
 #include "fs/learn/propose.h"
 #include "fs/learn/shape.h"
 #include "test/support/failmalloc.h"
@@ -102,6 +103,21 @@ static int try_lesson(const struct trace *trace)
     return r == 0 ? judge(&lesson) : r;
 }
 
+/* What is foretold of the same run, by itself. */
+static int try_prediction(const struct trace *trace)
+{
+    cleanup(touches_done) struct touches touches = { 0 };
+    cleanup(prediction_done) struct prediction prediction = { 0 };
+    const struct predicting predicting = { .touches = &touches, .size = 64, .also = &touches, .growth = GROWTHS };
+    struct predict_why why;
+    int r = touches_init(&touches, trace, 0, NULL);
+
+    if (r == 0)
+        r = prediction_init(&prediction, &predicting, &why);
+    cr_assert(r < 0 || prediction.touches.n == touches.n);
+    return r;
+}
+
 static void survives(int (*attempt)(const struct trace *trace), const struct trace *trace, const char *what)
 {
     for (int persistent = 0; persistent < 2; persistent++) {
@@ -133,5 +149,6 @@ Test(learn_malloc, lessons)
 
     cr_assert_eq(load(&trace), 0);
     survives(try_lesson, &trace, "a lesson");
+    survives(try_prediction, &trace, "a prediction");
     trace_done(&trace);
 }

@@ -2,6 +2,7 @@
 /* A million chunks take at most 5 s of processor time and 500 MB, be they regular or not. Sanitizers take more of both:
  * there fewer are looked at, and nothing is measured. */
 #include "fs/learn/fit.h"
+#include "fs/learn/predict.h"
 #include "fs/learn/propose.h"
 #include "fs/learn/shape.h"
 #include "test/support/rng.h"
@@ -46,6 +47,21 @@ static struct trace make_trace(size_t n, bool regular)
     return trace;
 }
 
+/* Regular accesses are foretold for fewer processes; others are found out not to be. */
+static void foretell(const struct touches *touches, bool regular)
+{
+    const struct predicting predicting = { .touches = touches, .procs = PROCESSES / 5, .growth = GROWTH_LENGTHS };
+    struct prediction prediction;
+    struct predict_why why;
+    int r = prediction_init(&prediction, &predicting, &why);
+
+    cr_assert_eq(r, regular ? 0 : -EDOM);
+    if (r == 0) {
+        cr_assert(prediction.touches.n * 5 == touches->n);
+        prediction_done(&prediction);
+    }
+}
+
 static void learn(const struct trace *trace, bool regular)
 {
     static const char text[] = "stripe(64K,5)";
@@ -59,6 +75,7 @@ static void learn(const struct trace *trace, bool regular)
     struct fit fit;
 
     cr_assert_eq(touches_init(&touches, trace, 0, NULL), 0);
+    foretell(&touches, regular);
     cr_assert_eq(chunks_init(&chunks, &touches), 0);
     cr_assert_eq(extents_init(&reads, &touches, EXTENTS_READ), 0);
     cr_assert_eq(extents_init(&writes, &touches, EXTENTS_WRITTEN), 0);

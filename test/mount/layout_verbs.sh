@@ -161,16 +161,16 @@ rm rows.npy classic.nc
 # needs: where
 head -c 1M /dev/urandom >b
 expect 0 './a
-./striped' '' find --layout stripe --match '<=1' --for 'stripe(64K,2)' ./a ./striped
+./striped' '' find --layout stripe --match '>=1' --for 'stripe(64K,2)' ./a ./striped
 same 'of a kind' "$("$fallsctl" find --layout array . | sort | tr '\n' ' ')" './cube ./matrix '
 same 'just so' "$("$fallsctl" find --layout 'stripe(65536,2) on d3, d0' .)" ./a
 same 'but on its disks' "$("$fallsctl" find --layout 'stripe(64K,2) on d0,d3' .)" ''
 same 'with bytes on a disk' "$("$fallsctl" find --disk d1 -0 . | sort -z | tr '\0' ' ')" './b ./matrix '
-same 'that fits badly' "$("$fallsctl" find --match '<0.2' --for 'array(shape=8x8, dist=(*,cyclic), grid=1x8)' matrix)" matrix
-same 'and well' "$("$fallsctl" find --match '>=1' --for 'array(shape=8x8, dist=(block,block), grid=2x2)' matrix)" matrix
-json '[.files[] | .file, .match]' '["matrix",0.125]' find --match '<1' --for 'array(shape=8x8, dist=(*,cyclic), grid=1x8)' matrix
-same 'as new ones would be' "$("$fallsctl" find --match '>=1' cube | wc -l) $("$fallsctl" layout set --like cube . && "$fallsctl" find --match '>=1' cube)" '0 cube'
-expect 2 '' '*comparison*' find --match 0.5 .
+same 'that fits badly' "$("$fallsctl" find --match '>5' --for 'array(shape=8x8, dist=(*,cyclic), grid=1x8)' matrix)" matrix
+same 'and well' "$("$fallsctl" find --match '<=1' --for 'array(shape=8x8, dist=(block,block), grid=2x2)' matrix)" matrix
+json '[.files[] | .file, .match]' '["matrix",8]' find --match '>1' --for 'array(shape=8x8, dist=(*,cyclic), grid=1x8)' matrix
+same 'as new ones would be' "$("$fallsctl" find --match '<=1' cube | wc -l) $("$fallsctl" layout set --like cube . && "$fallsctl" find --match '<=1' cube)" '0 cube'
+expect 2 '' '*comparison*' find --match 2 .
 expect 2 '' '*as d2*' find --disk 2 .
 expect 2 '' '*takes a kind, or a layout*' find --layout stripes .
 "$fallsctl" create -L 'stripe(1,4096) on d0,d2' "$work/mnt/fine"

@@ -53,5 +53,41 @@ ok 'by the same program' "$profiled" "$mnt/matrix" 256 4 2.5
 ok 'which it says' grep -q '^no gain' "$work/said"
 same 'nothing moves' "$("$fallsctl" jobs --json "$mnt" | jq '[.jobs[] | select(.state != "done")] | length')" 0
 "$fallsctl" trace stop "$mnt/matrix" >"$work/said"
+
+# -- to what nobody has done yet --
+# needs: from the mount
+# advised FILTER [options] FILE...: by recommend
+advised() {
+    local filter=$1
+    shift
+    "$fallsctl" recommend --json "$@" | jq -c "$filter"
+}
+ok 'what the file is' setfattr -n user.falls.array -v 'shape=256x256 elem=8' "$mnt/matrix"
+array=(--array 'shape=256x256 elem=8')
+same 'more readers' "$(advised '[.processes, .predicted, .size]' "${array[@]}" --procs 9 "$mnt/matrix")" '[9,true,524288]'
+same 'a larger matrix' "$(advised '[.processes, .predicted, .size]' "${array[@]}" --size 512x512 "$mnt/matrix")" '[5,true,2097152]'
+same 'sections of it' "$(advised '[.processes, .n_disks, (.candidates[] | select(.is_now) | .layout != null)]' \
+    --section '0:255,0:63*3' --section 0:255,64:127 "$mnt/matrix")" '[2,4,true]'
+refused 'of an array that it is' 'reaches outside the array: shape=256x256' "$fallsctl" recommend --section 0:256,0:0 "$mnt/matrix"
+
+# -- to several files at a time --
+# Both are written and read from one end to the other, and lie on one disk. Where seeks cost most, each is to have one.
+for name in a b; do
+    "$fallsctl" create -L 'one on d1' "$mnt/$name" || die 'a file'
+done
+ok 'they are traced' "$fallsctl" trace start --every "$mnt/a" "$mnt/b"
+for name in a b; do
+    ok 'a program' "$profiled" "$mnt/$name" 64 1 1.5
+done
+same 'where they are' "$(advised '[.files[].chosen.first_disk] | length' "$mnt/a" "$mnt/b")" 2
+refused 'files that are elsewhere' 'others there that are traced' "$fallsctl" recommend "$mnt/a" "$work/copy"
+"$fallsctl" recommend --seek 1000 --disks 4 -L 'one on d0-d3' --apply "$mnt/a" "$mnt/b" >"$work/said" || fail 'it is done'
+ok 'and said' grep -q "on their way: 'fallsctl jobs'" "$work/said"
+"$fallsctl" trace stop "$mnt/a" "$mnt/b" >"$work/stopped"
+ok 'soon' "$fallsctl" jobs wait "$mnt"
+same 'one of them moves' "$(grep -c '^to do:' "$work/said")" 1
+moved=$(sed -n "s|^to do: fallsctl migrate -L '.*' $mnt/||p" "$work/said")
+same 'as was said' "$(layout_of "$mnt/$moved")" "$(sed -n "s|^to do: fallsctl migrate -L '\(.*\)' .*|\1|p" "$work/said")"
+same 'to another disk' "$(layout_of "$mnt/$moved" | grep -c '^one on d[023]$')" 1
 stop
 finish

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ctl/talk/args.h"
 #include "fs/json/utf8.h"
+#include "layout/base.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum ctl_status args_complain(const char *verb, const char *why, const char *word)
 {
@@ -40,12 +40,18 @@ bool args_read(struct args *args, int argc, char **argv, enum ctl_status *ret_st
             fputs(args->help, stdout);
             *ret_status = CTL_OK;
             return false;
-        } else if ((arg = find(args, argv[i])) == NULL || (arg->value != NULL && i + 1 == argc)) {
+        } else if ((arg = find(args, argv[i])) == NULL || (arg->set == NULL && i + 1 == argc)) {
             *ret_status = args_complain(args->verb,
                                         arg == NULL ? "unknown option" : "this option needs a word behind it", argv[i]);
             return false;
         } else if (arg->value != NULL) {
             *arg->value = argv[++i];
+        } else if (arg->list != NULL) {
+            if (!array_grow(arg->list->word, arg->list->n)) {
+                *ret_status = args_complain(args->verb, "out of memory", NULL);
+                return false;
+            }
+            arg->list->word[arg->list->n++] = argv[++i];
         } else {
             *arg->set = true;
         }

@@ -5,12 +5,19 @@
 
 #include "fs/ctl/talk/ctl_status.h"
 
+/* The words behind an option that may come several times; the caller frees the list. */
+struct arg_list {
+    char **word;
+    size_t n;
+};
+
 /* An option of a verb. Either set is given, for an option that is there or not, or value, for one with a word behind
- * it. */
+ * it, or list, for one of which each counts. */
 struct arg {
     const char *name, *other; /* other may be NULL */
     bool *set;
     const char **value;
+    struct arg_list *list;
 };
 
 struct args {

@@ -1,158 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ctl/think/profile.h"
 
-#include "fs/ctl/ask/trace_state.h"
+#include "fs/ctl/think/foretell.h"
 #include "fs/ctl/think/pattern_read.h"
-
-/* -- which trace, which file -- */
-
-static int load(const char *path, struct trace *ret_trace, char ret_why[static ATTRS_WHY])
-{
-    char why[TRACE_WHY];
-    FILE *in = fopen(path, "re");
-    int r;
-
-    if (in == NULL)
-        return attrs_refuse(ret_why, -errno, "%s: %s", path, strerror(errno));
-    r = trace_load(in, ret_trace, why);
-    fclose(in);
-    return r < 0 ? attrs_refuse(ret_why, r, "%s %s", path, why) : 0;
-}
-
-uint64_t *profile_moved(const struct trace *trace)
-{
-    uint64_t *moved = calloc(MAX(trace->n_files, 1), sizeof *moved);
-
-    for (size_t i = 0; moved != NULL && i < trace->n_accesses; i++) {
-        const struct traced_access *access = &trace->access[i];
-
-        if (access->file != TRACE_NOBODY && (access->flags & TRACE_FAILED) == 0)
-            moved[access->file] += access->len;
-    }
-    return moved;
-}
-
-static bool ends_like(const char *path, const char *name)
-{
-    size_t len = strlen(path), name_len = strlen(name);
-
-    return name_len < len && name_len > 0 && strcmp(path + len - name_len, name) == 0 &&
-           (name[0] == '/' || path[len - name_len - 1] == '/');
-}
-
-int profile_find(const struct trace *trace, const char *name, uint32_t *ret_file)
-{
-    cleanup(freep) uint64_t *moved = profile_moved(trace);
-    uint64_t most = 0;
-    bool is_exact = false;
-
-    if (moved == NULL)
-        return -ENOMEM;
-    for (size_t i = 0; i < trace->n_files; i++) {
-        const char *path = trace->file[i].path;
-        bool is_it = name != NULL && strcmp(path, name) == 0;
-
-        if (name != NULL && !is_it && (is_exact || (!ends_like(path, name) && !ends_like(name, path))))
-            continue;
-        if (moved[i] > most || (is_it && !is_exact)) {
-            most = moved[i];
-            *ret_file = (uint32_t) i;
-            is_exact = is_it;
-        }
-    }
-    return most > 0 ? 0 : -ENOENT;
-}
-
-/* Whether it is a trace of fallsfs. One of strace is not told from other text. */
-static bool begins_a_trace(const char *path)
-{
-    char magic[sizeof TRACE_MAGIC - 1];
-    FILE *in = fopen(path, "re");
-    bool is_one;
-
-    if (in == NULL)
-        return false;
-    setvbuf(in, NULL, _IONBF, 0);
-    is_one = fread(magic, 1, sizeof magic, in) == sizeof magic && memcmp(magic, TRACE_MAGIC, sizeof magic) == 0;
-    fclose(in);
-    return is_one;
-}
-
-/* The layout that a file has now, instead of the one it had when it was first traced. */
-static void renew_layout(struct traced_file *file, const char *path)
-{
-    char *text = NULL;
-
-    if (attrs_get(path, "layout", &text) < 0)
-        return;
-    free(file->layout);
-    file->layout = text;
-}
-
-/* What the mount has recorded of a file there. -ENOENT: nothing, or it lies on no mount. */
-static int load_recorded(const char *path, struct trace *ret_trace, char **ret_name)
-{
-    cleanup(trace_done) struct trace trace = { 0 };
-    cleanup(freep) char *stream = NULL, *name = NULL;
-    char ignored[ATTRS_WHY];
-    uint32_t file;
-
-    if (trace_state_stream(path, &stream, &name, ignored) < 0 || load(stream, &trace, ignored) < 0 ||
-        profile_find(&trace, name, &file) < 0 || strcmp(trace.file[file].path, name) != 0)
-        return -ENOENT;
-    renew_layout(&trace.file[file], path);
-    *ret_trace = trace;
-    trace = (struct trace){ 0 };
-    *ret_name = steal(name);
-    return 0;
-}
-
-/* Loads a trace, or, with *ret_name, what the mount has recorded of path. While that is traced it is not looked into:
- * the look would be an access. */
-static int load_any(const char *path, struct trace *ret_trace, char **ret_name, char ret_why[static ATTRS_WHY])
-{
-    struct trace_state state;
-    char ignored[ATTRS_WHY];
-    bool is_on_mount = trace_state_get(path, &state, ignored) == 0;
-    int r = -ENOENT;
-
-    *ret_name = NULL;
-    if (is_on_mount && (state.is_on || !begins_a_trace(path)))
-        r = load_recorded(path, ret_trace, ret_name);
-    if (r == 0)
-        return 0;
-    r = load(path, ret_trace, ret_why);
-    return r == -EBADMSG && is_on_mount ? attrs_refuse(ret_why, r,
-                                                       "%s is no trace, and the mount has recorded no access to it: "
-                                                       "'fallsctl trace start' has it do so",
-                                                       path)
-                                        : r;
-}
-
-int profile_pick(const char *path, const char *name, struct profile_source *ret_source, char ret_why[static ATTRS_WHY])
-{
-    cleanup(profile_source_done) struct profile_source source = { .called = name };
-    cleanup(freep) char *of_mount = NULL;
-    int r = load_any(path, &source.trace, &of_mount, ret_why);
-
-    if (r < 0)
-        return r;
-    if (of_mount != NULL && name != NULL)
-        return attrs_refuse(ret_why, -EINVAL, "%s is no trace: of a file on a mount, name that file alone", path);
-    if (of_mount != NULL)
-        source.called = path;
-    r = profile_find(&source.trace, of_mount != NULL ? of_mount : name, &source.file);
-    if (r == 0) {
-        *ret_source = source;
-        source.trace = (struct trace){ 0 };
-        return 0;
-    }
-    if (r != -ENOENT)
-        return attrs_refuse(ret_why, r, "%s", strerror(-r));
-    return name != NULL ? attrs_refuse(ret_why, r, "%s has no access to %s: without FILE it tells which files it has",
-                                       path, name)
-                        : attrs_refuse(ret_why, r, "%s has no access to any file", path);
-}
 
 /* -- patterns of accesses -- */
 
@@ -163,7 +13,7 @@ static void free_nests(struct nest **nest, size_t n)
     free(nest);
 }
 
-static int collect_touches(struct profile *profile, const struct trace *trace, uint32_t file, uint32_t n_disks)
+int profile_touches(struct touches *touches, const struct trace *trace, uint32_t file, uint32_t n_disks)
 {
     struct nest **pattern = calloc(MAX(trace->n_patterns, 1), sizeof(struct nest *));
     int r = pattern == NULL ? -ENOMEM : 0;
@@ -172,7 +22,7 @@ static int collect_touches(struct profile *profile, const struct trace *trace, u
         if (pattern_read(trace->pattern[i].text, n_disks, &pattern[i]) == -ENOMEM)
             r = -ENOMEM;
     if (r == 0)
-        r = touches_init(&profile->touches, trace, file, pattern);
+        r = touches_init(touches, trace, file, pattern);
     free_nests(pattern, trace->n_patterns);
     return r;
 }
@@ -271,7 +121,7 @@ static uint32_t disks_of(const struct layout *layout, uint32_t n_disks)
     return n_disks > 0 ? n_disks : MAX(layout->pattern->n_elements, 1);
 }
 
-static int judge_now(struct profile *profile, const struct profile_options *options, char why[static ATTRS_WHY])
+static int know_layout(struct profile *profile, const struct profile_options *options, char why[static ATTRS_WHY])
 {
     const char *text = options->layout != NULL ? options->layout : profile->file->layout;
     struct profile_layout *now = &profile->now;
@@ -293,7 +143,14 @@ static int judge_now(struct profile *profile, const struct profile_options *opti
         layout_free(steal(now->layout));
         return 0;
     }
-    return judge(now, profile, disks_of(now->layout, options->n_disks));
+    return 0;
+}
+
+static int judge_now(struct profile *profile, const struct profile_options *options)
+{
+    struct profile_layout *now = &profile->now;
+
+    return now->layout != NULL ? judge(now, profile, disks_of(now->layout, options->n_disks)) : 0;
 }
 
 /* Proposes the layout of a partition, for as many disks as the present one is spread over, or one for each rank. */
@@ -304,7 +161,7 @@ static int propose(struct profile *profile, enum partition_reading reading, uint
                                          .n_ranks = profile->touches.n_ranks,
                                          .n_disks = n_disks,
                                          .reading = reading,
-                                         .size = MAX(profile->file->size, profile->touches.end),
+                                         .size = profile->size,
                                          .unit = PROFILE_UNIT };
     struct proposal *proposal = &profile->proposal[reading];
     struct profile_layout *proposed = &profile->proposed[reading];
@@ -330,22 +187,26 @@ static int know_array(struct profile *profile, const char *text, char why[static
     return 0;
 }
 
-int profile_init(struct profile *profile, const struct trace *trace, uint32_t file,
-                 const struct profile_options *options, char ret_why[static ATTRS_WHY])
+int profile_init_of(struct profile *profile, const struct traced_file *file, struct touches *touches,
+                    const struct profile_options *options, char ret_why[static ATTRS_WHY])
 {
     int r;
 
-    *profile = (struct profile){ .file = &trace->file[file] };
+    *profile = (struct profile){ .file = file, .touches = *touches };
+    *touches = (struct touches){ 0 };
+    profile->size = MAX(file->size, profile->touches.end);
     (void) attrs_refuse(ret_why, 0, "out of memory");
-    r = know_array(profile, options->array, ret_why);
+    r = profile->touches.n == 0 ? attrs_refuse(ret_why, -ENODATA, "no access to it could be placed") : 0;
     if (r == 0)
-        r = collect_touches(profile, trace, file, options->n_disks);
-    if (r == 0 && profile->touches.n == 0)
-        r = attrs_refuse(ret_why, -ENODATA, "no access to it could be placed");
+        r = know_array(profile, options->array, ret_why);
+    if (r == 0)
+        r = know_layout(profile, options, ret_why);
+    if (r == 0)
+        r = foretell(profile, options, ret_why);
     if (r == 0)
         r = find_patterns(profile);
     if (r == 0)
-        r = judge_now(profile, options, ret_why);
+        r = judge_now(profile, options);
     if (r == 0)
         r = propose(profile, PARTITION_TEXT, options->n_disks);
     if (r == 0)
@@ -353,6 +214,17 @@ int profile_init(struct profile *profile, const struct trace *trace, uint32_t fi
     if (r < 0)
         profile_done(profile);
     return r;
+}
+
+int profile_init(struct profile *profile, const struct trace *trace, uint32_t file,
+                 const struct profile_options *options, char ret_why[static ATTRS_WHY])
+{
+    cleanup(touches_done) struct touches touches = { 0 };
+
+    *profile = (struct profile){ 0 };
+    if (profile_touches(&touches, trace, file, options->n_disks) < 0)
+        return attrs_refuse(ret_why, -ENOMEM, "out of memory");
+    return profile_init_of(profile, &trace->file[file], &touches, options, ret_why);
 }
 
 void profile_done(struct profile *profile)

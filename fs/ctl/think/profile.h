@@ -3,12 +3,14 @@
  * which layouts the paper's partition would give.
  *
  *     trace ──> touches ──> chunks ──> classes, partition ──> proposed layouts
- *                      └──> extents ──> shapes; with a layout: fit */
+ *                  │   └──> extents ──> shapes; with a layout: fit
+ *                  └ or those of other numbers of processes, or another size, that follow from them (foretell.h) */
 #ifndef FALLSFS_FS_CTL_THINK_PROFILE_H
 #define FALLSFS_FS_CTL_THINK_PROFILE_H
 
 #include "fs/ctl/ask/attrs.h"
 #include "fs/learn/fit.h"
+#include "fs/learn/predict.h"
 #include "fs/learn/propose.h"
 #include "fs/learn/shape.h"
 
@@ -19,6 +21,10 @@ struct profile_options {
     const char *layout; /* NULL: the one in the trace */
     const char *array;  /* what the bytes mean; NULL: what the layout says */
     uint32_t n_disks;   /* 0: those that the layout names */
+    uint32_t procs;     /* what so many processes would do; 0: as many as were traced */
+    const char *size;   /* of the file then, in bytes, or the shape of its array; NULL: the same */
+    const char *also;   /* a second trace, of another number of processes or another size; NULL: there is none */
+    enum growth growth; /* which rule holds; GROWTHS: nobody says */
 };
 
 struct profile_class {
@@ -37,7 +43,9 @@ struct profile_layout {
 
 struct profile {
     const struct traced_file *file;
+    uint64_t size; /* of the file, or its last byte touched */
     struct touches touches;
+    bool is_predicted, is_rounded, by_bytes; /* touches were not traced but follow; and as of fs/learn/predict.h */
     struct chunks chunks;
     struct extents read, written;
     struct profile_class class[CHUNK_CLASSES];
@@ -50,34 +58,18 @@ struct profile {
     struct profile_layout proposed[PARTITION_FIGURE + 1]; /* text NULL: there is no such layout */
 };
 
-/* A trace, and the file of it that is asked about: by its index, and as the caller has called it; NULL: not at all. */
-struct profile_source {
-    struct trace trace;
-    uint32_t file;
-    const char *called;
-};
-
-/* Reads the trace at path and finds the file that name means, or, where path is no trace but a file on a mount, what
- * the mount has recorded, and that file. The texts belong to the caller. ret_why says why not, and which. */
-int profile_pick(const char *path, const char *name, struct profile_source *ret_source, char ret_why[static ATTRS_WHY]);
-
-static inline void profile_source_done(struct profile_source *source)
-{
-    trace_done(&source->trace);
-}
-
-/* Finds the file that a name means, by its index: the file of that path, or of a path that ends like it; of several, or
- * without a name, the one with most bytes moved. -ENOENT: no accesses to such a file are in the trace. */
-int profile_find(const struct trace *trace, const char *name, uint32_t *ret_file);
-
-/* Bytes that a file's accesses move, for each file of a trace; NULL without memory. */
-uint64_t *profile_moved(const struct trace *trace);
-
 /* Works out the profile of a file. -ENODATA nothing of it is touched, -EINVAL the options are wrong, -ENOMEM: ret_why
  * says why. */
 int profile_init(struct profile *profile, const struct trace *trace, uint32_t file,
                  const struct profile_options *options, char ret_why[static ATTRS_WHY]);
+
+/* The same of touches that came from elsewhere, which it takes. file is where its path, size and layout stand. */
+int profile_init_of(struct profile *profile, const struct traced_file *file, struct touches *touches,
+                    const struct profile_options *options, char ret_why[static ATTRS_WHY]);
 void profile_done(struct profile *profile);
+
+/* Collects the touches of a file; patterns whose layouts name no disks are thought to be for n_disks. -ENOMEM. */
+int profile_touches(struct touches *touches, const struct trace *trace, uint32_t file, uint32_t n_disks);
 
 /* How much more the disk that moves most moves than all do on average: 1 is even. */
 double profile_balance(const struct profile_layout *layout);

@@ -50,7 +50,7 @@ static int judge(const struct recommending *asked, struct candidate *candidate)
 
     if (r == 0)
         r = busy_init(&candidate->busy, candidate->layout->pattern, asked->n_disks, &profile->touches, asked->of,
-                      asked->costs);
+                      asked->costs->disk);
     if (r == 0)
         r = fit_init(&fit, candidate->layout->pattern, &profile->touches, &profile->read, &profile->written);
     if (r == 0) {
@@ -122,16 +122,16 @@ static int try_all(struct search *search)
 
 /* -- what a change costs -- */
 
-static uint32_t disk_of(const struct recommending *asked, uint32_t element)
+static uint32_t disk_of(const struct recommending *asked, uint32_t element, uint32_t shift)
 {
-    return element == ELEMENT_HEADER ? 0 : element % asked->n_disks;
+    return (element == ELEMENT_HEADER ? shift : element % asked->n_disks + shift) % asked->n_disks;
 }
 
-/* Counts the bytes of the file that change disks. Each is read from one and written to the other. */
-static int count_moves(const struct recommending *asked, const struct candidate *now, struct candidate *then)
+int recommend_moves(const struct recommending *asked, const struct candidate *now, const struct candidate *then,
+                    uint32_t shift, uint64_t *ret_moves, uint64_t *ret_ns)
 {
     cleanup(freep) double *seconds = calloc(asked->n_disks, sizeof *seconds);
-    uint64_t size = MAX(asked->profile->file->size, asked->profile->touches.end), left = MAX_MOVES;
+    uint64_t size = asked->profile->size, left = MAX_MOVES, moves = 0, ns = 0;
     struct runs from, to;
     struct run a = { 0 }, b = { 0 };
     int r = seconds == NULL ? -ENOMEM : runs_init(&from, now->layout->pattern, 0, size);
@@ -147,20 +147,23 @@ static int count_moves(const struct recommending *asked, const struct candidate 
         if (b.file_off + b.len <= at)
             (void) runs_next(&to, &b);
         next = MIN(a.file_off + a.len, b.file_off + b.len);
-        from_disk = disk_of(asked, a.element);
-        to_disk = disk_of(asked, b.element);
+        from_disk = disk_of(asked, a.element, 0);
+        to_disk = disk_of(asked, b.element, shift);
         if (from_disk != to_disk) {
-            then->moves += next - at;
-            seconds[from_disk] += (double) (next - at) / (double) asked->costs[from_disk].read.rate;
-            seconds[to_disk] += (double) (next - at) / (double) asked->costs[to_disk].write.rate;
+            moves += next - at;
+            seconds[from_disk] += (double) (next - at) / (double) asked->costs->disk[from_disk].read.rate;
+            seconds[to_disk] += (double) (next - at) / (double) asked->costs->disk[to_disk].write.rate;
         }
         at = next;
         if (left-- == 0)
             return -E2BIG;
     }
     for (uint32_t i = 0; r == 0 && i < asked->n_disks; i++)
-        then->moves_ns = MAX(then->moves_ns, (uint64_t) (seconds[i] * 1e9));
-    then->knows_moves = r == 0;
+        ns = MAX(ns, (uint64_t) (seconds[i] * 1e9));
+    if (r == 0) {
+        *ret_moves = moves;
+        *ret_ns = ns;
+    }
     return r;
 }
 
@@ -207,6 +210,22 @@ static int by_time(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->text, y->text);
 }
 
+/* What replicas would be worth beside the best layout. Where that cannot be counted there are none. */
+static int judge_replicas(struct recommendation *recommendation, const struct recommending *asked)
+{
+    static const enum chunk_class class[] = { CHUNK_READ, CHUNK_WRITTEN_ONE };
+    int r = 0;
+
+    for (size_t i = 0; r != -ENOMEM && i < ARRAY_SIZE(class); i++) {
+        r = replica_judge(&recommendation->replica[i], class[i], &asked -> profile -> touches,
+                          &asked -> profile -> chunks, recommendation -> candidate[0].layout->pattern, asked->n_disks,
+                          asked->of, asked->costs->disk);
+        if (r < 0)
+            recommendation->replica[i] = (struct replica){ .class = class[i] };
+    }
+    return r == -ENOMEM ? r : 0;
+}
+
 int recommend_init(struct recommendation *recommendation, const struct recommending *recommending)
 {
     struct search search = { recommending, recommendation };
@@ -221,9 +240,15 @@ int recommend_init(struct recommendation *recommendation, const struct recommend
     for (size_t i = 0; r == 0 && i < recommendation->n; i++)
         if (recommendation->candidate[i].is_now)
             recommendation->now = &recommendation->candidate[i];
-    for (size_t i = 0; r == 0 && recommendation->now != NULL && i < recommendation->n; i++)
-        if (count_moves(recommending, recommendation->now, &recommendation->candidate[i]) == -ENOMEM)
-            r = -ENOMEM;
+    for (size_t i = 0; r == 0 && recommendation->now != NULL && i < recommendation->n; i++) {
+        struct candidate *candidate = &recommendation->candidate[i];
+
+        r = recommend_moves(recommending, recommendation->now, candidate, 0, &candidate->moves, &candidate->moves_ns);
+        candidate->knows_moves = r == 0;
+        r = r == -ENOMEM ? r : 0;
+    }
+    if (r == 0)
+        r = judge_replicas(recommendation, recommending);
     if (r < 0)
         recommend_done(recommendation);
     return r;

@@ -8,8 +8,10 @@
 #ifndef FALLSFS_FS_CTL_THINK_RECOMMEND_H
 #define FALLSFS_FS_CTL_THINK_RECOMMEND_H
 
+#include "fs/ctl/think/file_costs.h"
 #include "fs/ctl/think/profile.h"
 #include "fs/learn/busy.h"
+#include "fs/learn/replicas.h"
 
 struct candidate {
     char *text;
@@ -24,20 +26,28 @@ struct candidate {
 
 struct recommending {
     const struct profile *profile;
+    const char *called; /* the file, by the user; NULL: not at all */
     uint32_t n_disks;
     enum extents_of of;             /* what counts: reads, writes or both */
-    const struct disk_costs *costs; /* of each disk */
+    const struct file_costs *costs; /* of each disk */
 };
 
 struct recommendation {
     struct candidate *candidate; /* the best first */
     size_t n;
     const struct candidate *now; /* NULL: nobody knows the present layout */
+    struct replica replica[2];   /* beside the best: of what many read, and of what one writes; no bytes: none */
 };
 
 /* -ENOMEM; -E2BIG no candidate can be counted. */
 int recommend_init(struct recommendation *recommendation, const struct recommending *recommending);
 void recommend_done(struct recommendation *recommendation);
+
+/* Counts the bytes of the file that change disks when it is laid out anew, its first element shift disks further on
+ * than now, and how long the disk that has most to move is busy: each is read from one and written to another. -E2BIG:
+ * there are too many pieces; -ENOMEM. */
+int recommend_moves(const struct recommending *asked, const struct candidate *now, const struct candidate *then,
+                    uint32_t shift, uint64_t *ret_moves, uint64_t *ret_ns);
 
 /* Whether a is so much faster than b that a change is worth the trouble. */
 bool candidate_is_worth(const struct candidate *a, const struct candidate *b);

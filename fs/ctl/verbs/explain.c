@@ -9,6 +9,7 @@
 #include "fs/ctl/talk/args.h"
 #include "fs/ctl/talk/paths.h"
 #include "fs/ctl/think/advice.h"
+#include "fs/ctl/think/section_read.h"
 #include "fs/ctl/verbs/verbs.h"
 #include "fs/json/utf8.h"
 #include "layout/overlap.h"
@@ -63,45 +64,14 @@ static void question_done(struct question *question)
 
 /* -- what is wanted -- */
 
-/* Parses L:U[:S]. */
-static bool read_range(char *text, struct range *ret_range)
-{
-    uint64_t value[3] = { 0, 0, 1 };
-    size_t n = 0;
-
-    while (text != NULL && n < ARRAY_SIZE(value))
-        if (layout_parse_size(strsep(&text, ":"), &value[n++]) < 0)
-            return false;
-    *ret_range = (struct range){ value[0], value[1], value[2] };
-    return text == NULL && n >= 2;
-}
-
 static int want_section(struct question *question, const char *text, char why[static ATTRS_WHY])
 {
-    const struct array *array = &question->info.array;
-    cleanup(freep) char *copy = strdup(text);
-    struct range section[ARRAY_MAX_DIMS];
-    char *rest = copy;
-    uint32_t n = 0;
-    int r;
-
     if (question->info.array_text == NULL)
         return attrs_refuse(
             why, -EINVAL,
             "nobody has said what array this is: 'fallsctl array set FILE' reads it from headers, or say it, setfattr -n "
             "user.falls.array -v 'shape=8192x8192 type=f8' FILE");
-    while (rest != NULL && n < ARRAY_MAX_DIMS)
-        if (!read_range(strsep(&rest, ","), &section[n++]))
-            return attrs_refuse(why, -EINVAL, "--section %s is not L:U:S in each dimension, as in 0:7:1,0:0", text);
-    if (n != array->ndims || rest != NULL)
-        return attrs_refuse(why, -EINVAL, "--section %s: the array has %" PRIu32 " dimensions: %s", text, array->ndims,
-                            question->info.array_text);
-    r = section_new(array, section, &question->wanted);
-    if (r == -ERANGE)
-        return attrs_refuse(why, r, "--section %s reaches outside the array: %s", text, question->info.array_text);
-    return r < 0
-               ? attrs_refuse(why, r, "--section %s: %s", text, r == -EINVAL ? "a stride is at least 1" : strerror(-r))
-               : 0;
+    return section_read(text, &question->info.array, question->info.array_text, &question->wanted, why);
 }
 
 /* Wants the bytes [off, off + len). */
@@ -184,7 +154,7 @@ static int find_wanted(struct question *question, const char *path, const struct
     if (request->view != NULL)
         return want_view(question, path, request, why);
     if (request->range != NULL &&
-        (copy == NULL || strchr(copy, ':') != strrchr(copy, ':') || !read_range(copy, &range)))
+        (copy == NULL || strchr(copy, ':') != strrchr(copy, ':') || !section_read_range(copy, &range)))
         return attrs_refuse(why, -EINVAL, "--range %s is not OFFSET:LENGTH", request->range);
     if (add_overflows(range.lower, range.upper, &end) || end > FALLS_LIMIT)
         return attrs_refuse(why, -EINVAL, "--range reaches past 2^62, the last byte a layout can reach");

@@ -17,15 +17,15 @@ static const char help[] =
     "\n"
     "  --disk DISK    some of the bytes lie on this disk, as d2\n"
     "  --layout L     the layout is of this kind (one, stripe, var, twod, array, falls), or is exactly this one\n"
-    "  --match 'OP N' how well the layout fits, from 0 to 1, is OP N, OP being <, <=, > or >=: 1 where each element of\n"
-    "                 the layout that programs ask by is one piece, less the more pieces it takes\n"
+    "  --match 'OP N' the match degree of the layout, as of 'fallsctl layout match', is OP N, OP being <, <=, > or >=: 1\n"
+    "                 where each element of the layout that programs ask by is one piece, larger the more pieces it takes\n"
     "  --for L        the layout they ask by; else the one new files there would get\n"
     "  -0             names end with a zero byte instead of a line feed, as for xargs -0\n"
     "  --json         machine-readable output, with the layout of each\n"
     "\n"
     "examples:\n"
     "  fallsctl find --disk d2 /fast\n"
-    "  fallsctl find --match '<0.5' --for 'array(shape=8192x8192, elem=8, dist=(block,*), grid=4x1)' /fast/runs\n"
+    "  fallsctl find --match '>2' --for 'array(shape=8192x8192, elem=8, dist=(block,*), grid=4x1)' /fast/runs\n"
     "  fallsctl find --layout one -0 /fast | xargs -0 ls -l\n";
 
 enum comparison { NO_MATCH, BELOW, AT_MOST, ABOVE, AT_LEAST };
@@ -100,7 +100,7 @@ static int how_well(const struct file_info *info, const char *path, const char *
     if (r == 0)
         r = match_new(info->layout->pattern, asked->pattern, &match);
     if (r == 0)
-        *ret_match = 1 / match_degree(match);
+        *ret_match = match_degree(match);
     return r;
 }
 
@@ -206,7 +206,7 @@ static const char *check(struct request *request)
         (request->disk_name[0] != 'd' || layout_parse_size(request->disk_name + 1, &request->disk) < 0))
         return "--disk takes a disk, as d2";
     if (request->match != NULL && !read_comparison(request))
-        return "--match takes a comparison, as '<0.5'";
+        return "--match takes a comparison, as '>2'";
     if (request->asked_by != NULL && request->match == NULL)
         return "--for says what --match compares with: give both";
     for (int i = 0; i < 2; i++) {

@@ -74,8 +74,9 @@ enum ctl_status ctl_layout_intersect(const struct layout_words *words)
 
 static void print_match(const struct match *match)
 {
-    printf("degree %.2f: %" PRIu64 " run%s in a common period of %" PRIu64 " bytes, %" PRIu64 " at best\n",
-           match_degree(match), match->runs, match->runs == 1 ? "" : "s", match->period, match->least);
+    printf("degree %s%.2f: %" PRIu64 " run%s in a common period of %" PRIu64 " bytes, %" PRIu64 " at best\n",
+           match->is_estimated ? "about " : "", match_degree(match), match->runs, match->runs == 1 ? "" : "s",
+           match->period, match->least);
     for (uint32_t j = 0; j < match->n_rows; j++) {
         const struct match_row *row = &match->row[j];
 
@@ -95,6 +96,7 @@ static void print_match_json(const struct match *match)
     json_u64(&json, "runs", match->runs);
     json_u64(&json, "least", match->least);
     json_u64(&json, "period", match->period);
+    json_bool(&json, "estimated", match->is_estimated);
     json_open(&json, "elements", '[');
     for (uint32_t j = 0; j < match->n_rows; j++) {
         json_open(&json, NULL, '{');

@@ -2,6 +2,7 @@
 /* fallsctl profile: what programs did with a file, from a trace. */
 #include "fs/ctl/show/table.h"
 #include "fs/ctl/talk/answer.h"
+#include "fs/ctl/think/source.h"
 #include "fs/ctl/verbs/profile_say.h"
 #include "fs/ctl/verbs/verbs.h"
 #include "fs/json/utf8.h"
@@ -114,7 +115,7 @@ static enum ctl_status write_page(const struct request *request, const struct tr
 static enum ctl_status say(const struct request *request, const struct trace *trace, uint32_t file,
                            const struct profile *profile)
 {
-    cleanup(freep) uint64_t *moved = profile_moved(trace);
+    cleanup(freep) uint64_t *moved = source_moved(trace);
     struct json json;
 
     if (moved == NULL)
@@ -133,18 +134,21 @@ static enum ctl_status say(const struct request *request, const struct trace *tr
     return CTL_OK;
 }
 
-static enum ctl_status profile_trace(const struct request *request, const char *path, const char *name)
+static enum ctl_status profile_trace(const struct request *request, const char *path, char *const name[],
+                                     size_t n_names)
 {
-    cleanup(profile_source_done) struct profile_source source = { .called = NULL };
+    cleanup(source_done) struct source source = { 0 };
     cleanup(profile_done) struct profile profile = { 0 };
     char why[ATTRS_WHY];
-    int r = profile_pick(path, name, &source, why);
+    uint32_t file;
+    int r = source_pick(path, name, n_names, false, &source, why);
 
     if (r < 0)
         return report(request->as_json, "%s", why);
-    r = profile_init(&profile, &source.trace, source.file, &request->options, why);
-    return r < 0 ? report(request->as_json, "%s: %s", source.trace.file[source.file].path, why)
-                 : say(request, &source.trace, source.file, &profile);
+    file = source.file[0].file;
+    r = profile_init(&profile, &source.trace, file, &request->options, why);
+    return r < 0 ? report(request->as_json, "%s: %s", source.trace.file[file].path, why)
+                 : say(request, &source.trace, file, &profile);
 }
 
 enum ctl_status ctl_profile(int argc, char **argv)
@@ -167,5 +171,5 @@ enum ctl_status ctl_profile(int argc, char **argv)
         (layout_parse_size(request.disks, &n_disks) < 0 || n_disks == 0 || n_disks > FALLS_MAX_NODES))
         return args_complain("profile", "--disks wants a number of disks", request.disks);
     request.options.n_disks = (uint32_t) n_disks;
-    return profile_trace(&request, args.word[0], args.n > 1 ? args.word[1] : NULL);
+    return profile_trace(&request, args.word[0], &args.word[1], (size_t) args.n - 1);
 }

@@ -1,26 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* fallsctl recommend: which layout serves best what programs did with a file, from a trace. */
-#include "fs/ctl/think/recommend.h"
+/* fallsctl recommend: which layouts serve best what programs did with files, from a trace. */
+#include "fs/ctl/verbs/recommend.h"
+
+#include "fs/ctl/ask/file_info.h"
 #include "fs/ctl/show/table.h"
 #include "fs/ctl/talk/answer.h"
-#include "fs/ctl/think/file_costs.h"
+#include "fs/ctl/think/declare.h"
+#include "fs/ctl/think/source.h"
 #include "fs/ctl/verbs/verbs.h"
 #include "fs/json/utf8.h"
 
 #include <math.h>
 
-#define MAX_SHOWN 10 /* layouts */
+#define MAX_SHOWN 10   /* layouts */
+#define MAX_PROCS 4096 /* a layout has no more elements */
 
 static const char help[] =
-    "usage: fallsctl recommend [options] TRACE [FILE]\n"
-    "       fallsctl recommend [options] FILE\n"
+    "usage: fallsctl recommend [options] TRACE [FILE...]\n"
+    "       fallsctl recommend [options] --trace TRACE [FILE...]\n"
+    "       fallsctl recommend [options] FILE...\n"
+    "       fallsctl recommend [options] --section S [--section S]... [FILE]\n"
     "\n"
     "Says which layout serves best what programs did with a file: of stripes of many units and counts, of distributions of\n"
     "its array, and of those that give each process its own bytes. Each is scored by how long the disk that has most to do\n"
     "would be busy, and shown with what it costs to go there and after how many runs that pays. Nothing is changed\n"
-    "unless --apply is said. TRACE and FILE are as of 'fallsctl profile'.\n"
+    "unless --apply is said. TRACE and FILE are as of 'fallsctl profile'. Several files share the disks; with --trace and\n"
+    "without FILE they are all files of the trace.\n"
     "\n"
+    "  --trace T      what was recorded, so that all words are files in it\n"
+    "  --section S    instead of a trace: a process asks for this section of the array, L:U[:S] in each dimension, and\n"
+    "                 with *N behind it N times; each --section is a process of its own. They read, or with --for write\n"
+    "                 write. The array is that of FILE, on a mount, or --array's\n"
     "  --for W        read, write or both, which it is unless told: what counts\n"
+    "  --procs P      for so many processes, as follows from those that were traced\n"
+    "  --size S       for a file of S bytes, or an array of that shape, as 8192x8192, as follows from the one traced\n"
+    "  --also T       a second trace, perhaps a short one, of another number of processes or another size, from which it\n"
+    "                 is seen what follows\n"
+    "  --growth W     lengths or numbers: accesses become longer with more processes or bytes, or there are more of them\n"
     "  --layout L     the present layout, instead of the one in the trace\n"
     "  --disks N      so many disks there are; those of the present layout unless told, else one for each process\n"
     "  --array A      what the bytes mean, as in 'shape=8192x8192 type=f8'\n"
@@ -32,13 +48,16 @@ static const char help[] =
     "\n"
     "examples:\n"
     "  fallsctl recommend --layout 'stripe(1M,4)' run.trace matrix.dat\n"
-    "  fallsctl recommend --for read --array 'shape=8192x8192 type=f8' --disks 8 run.trace\n";
+    "  fallsctl recommend --for read --array 'shape=8192x8192 type=f8' --disks 8 run.trace\n"
+    "  fallsctl recommend --procs 64 --array 'shape=8192x8192 type=f8' --trace run.trace matrix.dat\n"
+    "  fallsctl recommend --section '0:8191,0:1023*3' --section 0:1023,0:8191 /fast/matrix\n";
 
 struct request {
     struct profile_options options;
     struct recommending asked;
     struct costs_said said;
-    const char *of, *disks, *seek, *rate;
+    const char *of, *disks, *seek, *rate, *trace, *procs, *growth;
+    struct arg_list sections;
     bool as_json, apply;
 };
 
@@ -103,21 +122,38 @@ static void print_advice(const struct recommendation *found, const char *path)
     }
 }
 
-static enum ctl_status print_all(const struct recommending *asked, const struct file_costs *costs,
-                                 const struct recommendation *found)
+/* Says what is not traced but follows, and what is thought there. */
+static void print_predicted(const struct profile *profile)
+{
+    char text[SIZE_TEXT];
+
+    if (!profile->is_predicted)
+        return;
+    printf("not traced: as follows for %" PRIu32 " process%s and %s\n", profile->touches.n_ranks,
+           profile->touches.n_ranks == 1 ? "" : "es", size_text(profile->size, false, text));
+    if (profile->is_rounded)
+        puts(
+            "note: what does not go up is thought to be divided with the first parts one longer: the traces do not tell");
+    if (profile->by_bytes)
+        puts("note: rows are divided to the byte, since nobody has said what they are made of: --array does");
+}
+
+static enum ctl_status print_all(const struct recommending *asked, const struct recommendation *found)
 {
     const struct profile *profile = asked->profile;
 
     utf8_print_line(stdout, profile->file->path, false);
     printf(": %" PRIu32 " process%s; disks: %" PRIu32 ", ", profile->touches.n_ranks,
            profile->touches.n_ranks == 1 ? "" : "es", asked->n_disks);
-    file_costs_print(costs, stdout);
-    if (!costs->is_measured && costs->why[0] != 0)
-        printf(" (%s)", costs->why);
+    file_costs_print(asked->costs, stdout);
+    if (!asked->costs->is_measured && asked->costs->why[0] != 0)
+        printf(" (%s)", asked->costs->why);
     putchar('\n');
+    print_predicted(profile);
     if (print_table(found) < 0)
         return report(false, "out of memory");
-    print_advice(found, profile->file->path);
+    print_advice(found, asked->called != NULL ? asked->called : profile->file->path);
+    replicas_print(found);
     return CTL_OK;
 }
 
@@ -139,83 +175,230 @@ static void json_candidate(struct json *json, const struct candidate *candidate,
     json_close(json, '}');
 }
 
-static enum ctl_status json_all(const struct recommending *asked, const struct file_costs *costs,
-                                const struct recommendation *found)
+void recommend_json(struct json *json, const struct recommending *asked, const struct recommendation *found)
 {
     const struct profile *profile = asked->profile;
+
+    json_string(json, "path", profile->file->path);
+    json_u64(json, "processes", profile->touches.n_ranks);
+    json_u64(json, "size", profile->size);
+    json_bool(json, "predicted", profile->is_predicted);
+    json_bool(json, "rounded", profile->is_rounded);
+    json_bool(json, "by_bytes", profile->by_bytes);
+    json_u64(json, "n_disks", asked->n_disks);
+    file_costs_json(asked->costs, json);
+    json_bool(json, "gain", found->now == NULL || candidate_is_worth(&found->candidate[0], found->now));
+    json_open(json, "candidates", '[');
+    for (size_t i = 0; i < found->n; i++)
+        json_candidate(json, &found->candidate[i], found->now);
+    json_close(json, ']');
+    replicas_json(json, found);
+}
+
+static enum ctl_status json_all(const struct recommending *asked, const struct recommendation *found)
+{
     struct json json;
 
     json_begin(&json, stdout);
-    json_string(&json, "path", profile->file->path);
-    json_u64(&json, "processes", profile->touches.n_ranks);
-    json_u64(&json, "n_disks", asked->n_disks);
-    file_costs_json(costs, &json);
-    json_bool(&json, "gain", found->now == NULL || candidate_is_worth(&found->candidate[0], found->now));
-    json_open(&json, "candidates", '[');
-    for (size_t i = 0; i < found->n; i++)
-        json_candidate(&json, &found->candidate[i], found->now);
-    json_close(&json, ']');
+    recommend_json(&json, asked, found);
     json_end(&json);
     return CTL_OK;
 }
 
-/* -- working it out -- */
+/* -- doing it -- */
+
+static enum ctl_status migrate(const struct request *request, const char *path, const char *layout)
+{
+    char why[ATTRS_WHY];
+
+    return attrs_set(path, "migrate", layout, why) < 0 ? report(request->as_json, "%s: %s", path, why) : CTL_OK;
+}
 
 /* Begins to move the file, if that is worth it. */
 static enum ctl_status apply(const struct request *request, const char *path, const struct recommendation *found)
 {
     const struct candidate *best = &found->candidate[0];
-    char why[ATTRS_WHY];
-    int r;
+    enum ctl_status status;
 
     if (found->now == NULL || !candidate_is_worth(best, found->now))
         return CTL_OK;
-    r = attrs_set(path, "migrate", best->text, why);
-    if (r < 0)
-        return report(request->as_json, "%s: %s", path, why);
-    if (!request->as_json)
+    status = migrate(request, path, best->text);
+    if (status == CTL_OK && !request->as_json)
         puts("on its way: 'fallsctl jobs' shows how far");
-    return CTL_OK;
+    return status;
 }
 
-static enum ctl_status recommend(const struct request *request, const struct profile *profile, const char *called)
+/* Begins to move all files that change, if it is worth it. */
+static enum ctl_status apply_together(const struct request *request, const struct together *together)
 {
-    cleanup(recommend_done) struct recommendation found = { 0 };
-    cleanup(file_costs_done) struct file_costs costs = { 0 };
-    struct recommending asked = request->asked;
-    enum ctl_status status;
+    enum ctl_status status = CTL_OK;
+    bool has_begun = false;
+
+    if (!together->knows_now || !together_is_worth(together))
+        return CTL_OK;
+    for (size_t i = 0; status == CTL_OK && i < together->n; i++) {
+        cleanup(freep) char *text = together_text(&together->file[i]);
+
+        if (text == NULL)
+            return report(request->as_json, "out of memory");
+        if (!together_changes(&together->file[i]))
+            continue;
+        status = migrate(request, together->file[i].called, text);
+        has_begun = true;
+    }
+    if (status == CTL_OK && has_begun && !request->as_json)
+        puts("on their way: 'fallsctl jobs' shows how far");
+    return status;
+}
+
+/* -- working it out -- */
+
+/* Finds the disk that has the first element of a file, where a mount or the layout tells. */
+static void know_start(struct together_file *file)
+{
+    cleanup(file_info_done) struct file_info info = { 0 };
+    const struct layout *now = file->profile.now.layout;
+    char ignored[ATTRS_WHY];
+
+    if (now == NULL || now->disks != DISKS_LIST)
+        return;
+    file->disk = now->disk;
+    if (file->called == NULL || file_info_init(&info, file->called, ignored) < 0 || info.layout == NULL)
+        return;
+    for (uint32_t i = 0; i < now->n_disks; i++)
+        if (now->disk[i] == info.disk[0]) {
+            file->start = i;
+            file->knows_start = true;
+        }
+}
+
+/* Finds the candidates of a file whose profile is there. */
+static enum ctl_status find_candidates(const struct request *request, struct together_file *file)
+{
+    const struct profile *profile = &file->profile;
+    struct recommending *asked = &file->asked;
     int r;
 
-    asked.profile = profile;
-    asked.n_disks = request->options.n_disks > 0 ? request->options.n_disks : profile->touches.n_ranks;
+    *asked = request->asked;
+    asked->profile = profile;
+    asked->called = file->called;
+    asked->n_disks = request->options.n_disks > 0 ? request->options.n_disks : profile->touches.n_ranks;
     if (profile->now.n_disks > 0)
-        asked.n_disks = profile->now.n_disks;
-    r = file_costs_init(&costs, called, asked.n_disks, &request->said);
-    asked.costs = costs.disk;
+        asked->n_disks = profile->now.n_disks;
+    r = file_costs_init(&file->costs, file->called, asked->n_disks, &request->said);
+    asked->costs = &file->costs;
     if (r == 0)
-        r = recommend_init(&found, &asked);
-    if (r < 0)
-        return report(request->as_json, "%s: %s", profile->file->path,
-                      r == -E2BIG ? "every layout meets what was traced in too many pieces to be counted"
-                                  : strerror(-r));
-    status = request->as_json ? json_all(&asked, &costs, &found) : print_all(&asked, &costs, &found);
-    return status == CTL_OK && request->apply ? apply(request, called, &found) : status;
+        r = recommend_init(&file->found, asked);
+    return r < 0 ? report(request->as_json, "%s: %s", profile->file->path,
+                          r == -E2BIG ? "every layout meets what was traced in too many pieces to be counted"
+                                      : strerror(-r))
+                 : CTL_OK;
 }
 
-static enum ctl_status recommend_trace(const struct request *request, const char *path, const char *name)
+static enum ctl_status say_one(const struct request *request, const struct together_file *file)
 {
-    cleanup(profile_source_done) struct profile_source source = { .called = NULL };
-    cleanup(profile_done) struct profile profile = { 0 };
+    enum ctl_status status =
+        request->as_json ? json_all(&file->asked, &file->found) : print_all(&file->asked, &file->found);
+
+    return status == CTL_OK && request->apply ? apply(request, file->called, &file->found) : status;
+}
+
+static enum ctl_status say_together(const struct request *request, struct together *together)
+{
+    enum ctl_status status;
+
+    for (size_t i = 0; i < together->n; i++)
+        know_start(&together->file[i]);
+    if (together_choose(together) < 0)
+        return report(request->as_json, "out of memory");
+    status = recommend_say_together(together, request->as_json);
+    return status == CTL_OK && request->apply ? apply_together(request, together) : status;
+}
+
+static enum ctl_status recommend_files(const struct request *request, const struct source *source)
+{
+    cleanup(together_done) struct together together = { .n = source->n };
+    enum ctl_status status = CTL_OK;
+
+    if (source->n > TOGETHER_FILES)
+        return report(request->as_json, "there are %zu files in that trace: name those that matter, %d at most",
+                      source->n, TOGETHER_FILES);
+    together.file = calloc(source->n, sizeof *together.file);
+    if (together.file == NULL)
+        return report(request->as_json, "out of memory");
+    for (size_t i = 0; status == CTL_OK && i < source->n; i++) {
+        struct together_file *file = &together.file[i];
+        char why[ATTRS_WHY];
+
+        file->called = source->file[i].called;
+        if (profile_init(&file->profile, &source->trace, source->file[i].file, &request->options, why) < 0)
+            return report(request->as_json, "%s: %s", source->trace.file[source->file[i].file].path, why);
+        status = find_candidates(request, file);
+    }
+    if (status != CTL_OK)
+        return status;
+    return together.n == 1 ? say_one(request, &together.file[0]) : say_together(request, &together);
+}
+
+static enum ctl_status recommend_trace(const struct request *request, const char *path, char *const name[],
+                                       size_t n_names)
+{
+    cleanup(source_done) struct source source = { 0 };
     char why[ATTRS_WHY];
-    int r = profile_pick(path, name, &source, why);
+
+    if (source_pick(path, name, n_names, request->trace != NULL, &source, why) < 0)
+        return report(request->as_json, "%s", why);
+    if (request->apply && source.file[0].called == NULL)
+        return report(request->as_json, "%s is a trace: --apply wants FILE behind it, by its path on a mount", path);
+    if (request->options.size != NULL && source.n > 1)
+        return report(request->as_json, "--size is of one file: name it");
+    return recommend_files(request, &source);
+}
+
+/* -- what is declared -- */
+
+/* What a mount says of a file. */
+static int know_file(struct file_info *info, const char *path, struct profile_options *options,
+                     char why[static ATTRS_WHY])
+{
+    char reason[ATTRS_WHY];
+    int r = file_info_init(info, path, reason);
 
     if (r < 0)
+        return attrs_refuse(why, r, "%s: %s", path, reason);
+    if (info->is_dir)
+        return attrs_refuse(why, -EISDIR, "%s is a directory: name a file", path);
+    if (options->array == NULL)
+        options->array = info->array_text;
+    if (options->n_disks == 0)
+        options->n_disks = info->n_takes;
+    return 0;
+}
+
+static enum ctl_status recommend_declared(const struct request *request, char *path)
+{
+    static char nothing[] = "", unnamed[] = "the array";
+    cleanup(together_done) struct together together = { .n = 1, .file = calloc(1, sizeof *together.file) };
+    cleanup(file_info_done) struct file_info info = { 0 };
+    struct profile_options options = request->options;
+    struct traced_file file = { .path = path != NULL ? path : unnamed, .layout = nothing };
+    enum ctl_status status;
+    char why[ATTRS_WHY];
+
+    if (together.file == NULL)
+        return report(request->as_json, "out of memory");
+    if (path != NULL && know_file(&info, path, &options, why) < 0)
         return report(request->as_json, "%s", why);
-    if (request->apply && source.called == NULL)
-        return report(request->as_json, "%s is a trace: --apply wants FILE behind it, by its path on a mount", path);
-    r = profile_init(&profile, &source.trace, source.file, &request->options, why);
-    return r < 0 ? report(request->as_json, "%s: %s", source.trace.file[source.file].path, why)
-                 : recommend(request, &profile, source.called);
+    if (path != NULL) {
+        file.layout = info.text;
+        file.size = info.size;
+    }
+    together.file[0].called = path;
+    if (declare_profile(&together.file[0].profile, request->sections.word, request->sections.n,
+                        request->asked.of == EXTENTS_WRITTEN, &file, &options, why) < 0)
+        return report(request->as_json, "%s", why);
+    status = find_candidates(request, &together.file[0]);
+    return status == CTL_OK ? say_one(request, &together.file[0]) : status;
 }
 
 /* -- the command line -- */
@@ -224,7 +407,7 @@ static enum ctl_status recommend_trace(const struct request *request, const char
 static const char *read_options(struct request *request)
 {
     struct recommending *asked = &request->asked;
-    uint64_t n_disks = 0;
+    uint64_t n_disks = 0, n_procs = 0;
     char *end = NULL;
     double seek = 0;
 
@@ -235,6 +418,17 @@ static const char *read_options(struct request *request)
         asked->of = EXTENTS_WRITTEN;
     else if (request->of != NULL && strcmp(request->of, "both") != 0)
         return "--for";
+    if (request->procs != NULL &&
+        (layout_parse_size(request->procs, &n_procs) < 0 || n_procs == 0 || n_procs > MAX_PROCS))
+        return "--procs";
+    request->options.procs = (uint32_t) n_procs;
+    request->options.growth = GROWTHS;
+    if (request->growth != NULL && strcmp(request->growth, "lengths") == 0)
+        request->options.growth = GROWTH_LENGTHS;
+    else if (request->growth != NULL && strcmp(request->growth, "numbers") == 0)
+        request->options.growth = GROWTH_NUMBERS;
+    else if (request->growth != NULL)
+        return "--growth";
     if (request->disks != NULL && (layout_parse_size(request->disks, &n_disks) < 0 || n_disks == 0 || n_disks > 256))
         return "--disks";
     request->options.n_disks = (uint32_t) n_disks;
@@ -250,10 +444,52 @@ static const char *read_options(struct request *request)
     return NULL;
 }
 
+/* What options and words say together that makes no sense; NULL: nothing. */
+static const char *check(const struct request *request, int n_words)
+{
+    const struct profile_options *options = &request->options;
+
+    if (request->sections.n > 0 && request->trace != NULL)
+        return "sections are told instead of a trace: one of --section and --trace";
+    if (request->sections.n > 0 && n_words > 1)
+        return "sections are of one file";
+    if (request->sections.n > MAX_PROCS)
+        return "too many sections";
+    if (request->sections.n == 0 && request->trace == NULL && n_words == 0)
+        return "which trace?";
+    if ((options->also != NULL || options->growth != GROWTHS) && options->procs == 0 && options->size == NULL)
+        return "--also and --growth help to tell what follows: say --procs or --size, too";
+    if (request->sections.n > 0 && request->apply && n_words == 0)
+        return "--apply wants FILE, on a mount";
+    return NULL;
+}
+
+static enum ctl_status recommend(struct request *request, const struct args *args)
+{
+    const char *wrong = read_options(request);
+
+    if (wrong != NULL)
+        return args_complain("recommend", "that makes no sense behind this option", wrong);
+    wrong = check(request, args->n);
+    if (wrong != NULL)
+        return args_complain("recommend", wrong, NULL);
+    if (request->sections.n > 0)
+        return recommend_declared(request, args->n > 0 ? args->word[0] : NULL);
+    if (request->trace != NULL)
+        return recommend_trace(request, request->trace, args->word, (size_t) args->n);
+    return recommend_trace(request, args->word[0], &args->word[1], (size_t) args->n - 1);
+}
+
 enum ctl_status ctl_recommend(int argc, char **argv)
 {
     struct request request = { 0 };
-    const struct arg arg[] = { { .name = "--for", .value = &request.of },
+    const struct arg arg[] = { { .name = "--trace", .value = &request.trace },
+                               { .name = "--section", .list = &request.sections },
+                               { .name = "--for", .value = &request.of },
+                               { .name = "--procs", .value = &request.procs },
+                               { .name = "--size", .value = &request.options.size },
+                               { .name = "--also", .value = &request.options.also },
+                               { .name = "--growth", .value = &request.growth },
                                { .name = "--layout", .other = "-L", .value = &request.options.layout },
                                { .name = "--disks", .value = &request.disks },
                                { .name = "--array", .value = &request.options.array },
@@ -263,14 +499,9 @@ enum ctl_status ctl_recommend(int argc, char **argv)
                                { .name = "--json", .set = &request.as_json } };
     struct args args = { .verb = "recommend", .help = help, .arg = arg, .n_args = ARRAY_SIZE(arg) };
     enum ctl_status status;
-    const char *wrong;
 
-    if (!args_read(&args, argc, argv, &status))
-        return status;
-    if (args.n < 1 || args.n > 2)
-        return args_complain("recommend", args.n < 1 ? "which trace?" : "one trace and one file at a time", NULL);
-    wrong = read_options(&request);
-    if (wrong != NULL)
-        return args_complain("recommend", "that makes no sense behind this option", wrong);
-    return recommend_trace(&request, args.word[0], args.n > 1 ? args.word[1] : NULL);
+    if (args_read(&args, argc, argv, &status))
+        status = recommend(&request, &args);
+    free(request.sections.word);
+    return status;
 }
