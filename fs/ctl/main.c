@@ -24,6 +24,7 @@ static const char help[] =
     "  groups    which groups of processes wait for whom\n"
     "  iostat    what each disk does: rates, how long calls take, queue, errors\n"
     "  top       what a mount does, live: disks, requests, open files, jobs\n"
+    "  why-slow  what makes a file or a process slow just now, and what helps\n"
     "  bench     how fast processes get sections of arrays, alone and together\n"
     "  layout    set, get, unset: of files and directories; check, map, unmap, runs, intersect,\n"
     "            match, show: layouts alone\n"
@@ -56,7 +57,7 @@ static const struct {
     { "format", ctl_format },   { "groups", ctl_groups },   { "jobs", ctl_jobs },       { "layout", ctl_layout },
     { "map", ctl_map },         { "migrate", ctl_migrate }, { "status", ctl_status },   { "umount", ctl_umount },
     { "collect", ctl_collect }, { "array", ctl_array },     { "profile", ctl_profile }, { "recommend", ctl_recommend },
-    { "trace", ctl_trace },     { "iostat", ctl_iostat },   { "top", ctl_top },
+    { "trace", ctl_trace },     { "iostat", ctl_iostat },   { "top", ctl_top },         { "why-slow", ctl_why_slow },
 };
 
 static enum ctl_status run(int argc, char **argv)
