@@ -25,6 +25,7 @@ static const char help[] =
     "  iostat    what each disk does: rates, how long calls take, queue, errors\n"
     "  top       what a mount does, live: disks, requests, open files, jobs\n"
     "  calibrate what requests cost each disk: a call, a seek, the rate of bytes\n"
+    "  why-slow  what makes a file or a process slow just now, and what helps\n"
     "  bench     how fast processes get sections of arrays, alone and together\n"
     "  layout    set, get, unset: of files and directories; check, map, unmap, runs, intersect,\n"
     "            match, show: layouts alone\n"
@@ -52,12 +53,31 @@ static const struct {
     const char *name;
     enum ctl_status (*run)(int argc, char **argv);
 } verbs[] = {
-    { "bench", ctl_bench },     { "create", ctl_create },   { "disk", ctl_disk },       { "explain", ctl_explain },
-    { "find", ctl_find },       { "where", ctl_where },     { "df", ctl_df },           { "extract", ctl_extract },
-    { "format", ctl_format },   { "groups", ctl_groups },   { "jobs", ctl_jobs },       { "layout", ctl_layout },
-    { "map", ctl_map },         { "migrate", ctl_migrate }, { "status", ctl_status },   { "umount", ctl_umount },
-    { "collect", ctl_collect }, { "array", ctl_array },     { "profile", ctl_profile }, { "recommend", ctl_recommend },
-    { "trace", ctl_trace },     { "iostat", ctl_iostat },   { "top", ctl_top },         { "calibrate", ctl_calibrate },
+    { "bench", ctl_bench },
+    { "create", ctl_create },
+    { "disk", ctl_disk },
+    { "explain", ctl_explain },
+    { "find", ctl_find },
+    { "where", ctl_where },
+    { "df", ctl_df },
+    { "extract", ctl_extract },
+    { "format", ctl_format },
+    { "groups", ctl_groups },
+    { "jobs", ctl_jobs },
+    { "layout", ctl_layout },
+    { "map", ctl_map },
+    { "migrate", ctl_migrate },
+    { "status", ctl_status },
+    { "umount", ctl_umount },
+    { "collect", ctl_collect },
+    { "array", ctl_array },
+    { "profile", ctl_profile },
+    { "recommend", ctl_recommend },
+    { "trace", ctl_trace },
+    { "iostat", ctl_iostat },
+    { "top", ctl_top },
+    { "calibrate", ctl_calibrate },
+    { "why-slow", ctl_why_slow },
 };
 
 static enum ctl_status run(int argc, char **argv)

@@ -305,7 +305,7 @@ Test(texts, that_a_slow_disk_was_not_asked_about_go_when_it_has_answered)
     cr_assert_eq(tree_unlink(world.fs, root(&world), "f"), 0);
     layouts_tidy(world.fs->layouts);
     cr_expect(is_on(&world, 0, "stripe(1K) on d0"), "the disk may have had it, for a file that is there");
-    watch_leave(watch, 0);
+    watch_leave(watch, 0, clock_ns());
     layouts_tidy(world.fs->layouts);
     layouts_tidy(world.fs->layouts);
     cr_expect(!is_on(&world, 0, "stripe(1K) on d0"));
@@ -339,7 +339,7 @@ static void slow_disk_had_it(bool is_damaged)
     watch = world.fs->volume->disk[1].watch;
     hang(watch);
     make(&world, "f", "stripe(1K) on d0");
-    watch_leave(watch, 0);
+    watch_leave(watch, 0, clock_ns());
     layouts_tidy(world.fs->layouts);
     cr_assert_eq(tree_unlink(world.fs, root(&world), "f"), 0);
     layouts_tidy(world.fs->layouts);
@@ -374,7 +374,7 @@ Test(texts, are_not_for_a_disk_that_hangs)
     cr_expect(!is_on(&world, 1, "stripe(1K) on d0"), "nobody waits for it");
     layouts_tidy(world.fs->layouts);
     cr_expect(!is_on(&world, 1, "stripe(1K) on d0"), "nor does who keeps the time");
-    watch_leave(watch, 0);
+    watch_leave(watch, 0, clock_ns());
     layouts_tidy(world.fs->layouts);
     cr_expect(is_on(&world, 1, "stripe(1K) on d0"));
     end(&world);

@@ -25,7 +25,7 @@ static void *sit_everywhere(void *arg)
         int seat = watch_enter(fresh[i], &began);
 
         n_refused += seat < 0;
-        watch_leave(fresh[i], seat);
+        watch_leave(fresh[i], seat, clock_ns());
     }
     return (void *) n_refused; // NOLINT(performance-no-int-to-ptr)
 }
@@ -81,10 +81,49 @@ Test(watch, a_disk_that_does_not_answer)
     atomic_store(&watch->since[seat], now - PATIENCE * MS);
     cr_expect_eq(watch_refuses(watch), -EIO, "dead");
     cr_expect_eq(watch_enter(watch, &began), WATCH_DEAD);
-    watch_leave(watch, seat);
+    watch_leave(watch, seat, clock_ns());
     cr_expect_eq(watch_refuses(watch), 0, "it has answered");
     cr_expect_eq(watch_enter(watch, &began), seat, "and may be asked again");
     cr_expect_eq(watch->n_refused, 2, "who was not let in is counted");
+    watch_free(watch);
+}
+
+static void let_time_pass(void)
+{
+    uint64_t now = clock_ns();
+
+    while (clock_ns() < now + 50 * MS)
+        ;
+}
+
+/* Calls that are under way at once are counted once; a call that is not over counts as far as it is. */
+Test(watch, how_long_a_disk_is_busy)
+{
+    struct watch *watch;
+    uint64_t began, first, second, before, busy;
+
+    cr_assert_eq(watch_new(PATIENCE, NULL, &watch), 0);
+    cr_expect_eq(watch_busy(watch), 0);
+    let_time_pass();
+    before = clock_ns();
+    cr_assert_eq(watch_enter(watch, &first), 0);
+    cr_assert_eq(watch_enter(watch, &second), 1);
+    let_time_pass();
+    busy = watch_busy(watch);
+    cr_expect(busy >= 49 * MS && busy <= clock_ns() - before, "%" PRIu64, busy);
+    watch_leave(watch, 0, clock_ns());
+    let_time_pass();
+    watch_leave(watch, 1, clock_ns());
+    busy = watch_busy(watch);
+    cr_expect(busy >= 99 * MS && busy <= clock_ns() - before, "%" PRIu64, busy);
+    let_time_pass();
+    cr_expect_eq(watch_busy(watch), busy, "nothing is under way");
+    atomic_store(&watch->taken, UINT64_MAX);
+    cr_assert_eq(watch_enter(watch, &began), WATCH_CROWDED);
+    let_time_pass();
+    watch_leave(watch, WATCH_CROWDED, clock_ns());
+    cr_expect(watch_busy(watch) >= busy + 49 * MS, "who has no seat counts, too");
+    atomic_store(&watch->taken, 0);
     watch_free(watch);
 }
 

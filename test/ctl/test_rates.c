@@ -95,13 +95,16 @@ Test(rates, are_what_came_in_between)
 
 Test(rates, of_a_disk_that_has_joined)
 {
-    struct stats_disk disk = { .name = "d1", .errors = 2, .kind[WATCH_READS] = { .n = 4, .bucket[0] = 4 } };
+    struct stats_disk disk = {
+        .name = "d1", .errors = 2, .busy_ns = 500000000, .kind[WATCH_READS] = { .n = 4, .bucket[0] = 4 }
+    };
     struct stats before = { .began_ns = 1, .mounted_ns = 1000000000 };
     struct stats now = { .began_ns = 1, .mounted_ns = 3000000000, .n_disks = 1, .disk = &disk };
     struct rates rates = rates_of(&before, &now, &disk);
 
     cr_expect_eq(rates.calls[WATCH_READS], 2);
     cr_expect_eq(rates.errors, 2);
+    cr_expect_eq(rates.busy, 0.25);
 }
 
 /* A daemon may be any program: what it says is taken as far as it makes sense, or refused. */

@@ -94,6 +94,13 @@ for syncs in $(of_disks after again disk_call_seconds_count sync); do
     ok 'an fsync of what was written syncs each disk' test "$syncs" -gt 0
 done
 same 'disks have had no errors' "$(grep -c '^fallsfs_disk_call_errors_total.* 0$' "$work/again")" 12
+seconds_of() {
+    value "$1" "fallsfs_disk_busy_seconds_total{disk=\"$2\"}"
+}
+for disk in d0 d1 d2; do
+    ok 'a disk is busy while it is asked' awk -v a="$(seconds_of before $disk)" -v b="$(seconds_of again $disk)" \
+        -v from="$(value again fallsfs_start_time_seconds)" -v now="$(date +%s)" 'BEGIN { exit !(b > a && b < now + 1 - from) }'
+done
 same 'all are up' "$(grep -c '^fallsfs_disk_up.* 1$' "$work/again")" 3
 same 'their size is that of their file system' "$(value again 'fallsfs_disk_size_bytes{disk="d1"}')" \
     "$(($(stat -f -c '%b * %S' "$work/d1")))"
@@ -122,6 +129,10 @@ same 'bytes written, as JSON' "$(stat_of '.operations[] | select(.operation == "
 same 'reads of a disk, as JSON' "$(stat_of '.disks[2].calls[] | select(.kind == "read") | .count')" \
     "$(value now 'fallsfs_disk_call_seconds_count{disk="d2",kind="read"}')"
 same 'a count is the sum of its buckets' "$(stat_of '[.. | objects | select(.buckets) | .count - (.buckets | add // 0)] | unique | .[]')" 0
+same 'how long a disk was busy, as JSON' "$(stat_of '.disks | map(.busy_ns > 0) | all')" true
+same 'nobody has waited for anybody' "$(value now fallsfs_range_wait_seconds_count) $(stat_of .range_waits.count)" '0 0'
+same 'nor in a file' "$(getfattr --absolute-names --only-values -n user.falls.stats "$mnt/secret-name")" \
+    'range_waits=0 range_wait_ns=0 reread=0'
 same 'output_version' "$(stat_of .output_version)" 1
 
 # Pages and rules speak of what there is.

@@ -334,7 +334,7 @@ static int copy_window(struct migration *migration, uint64_t lo)
 {
     struct file *file = migration->file;
     uint64_t window = migration->fs->window, hi = lo - lo % window + window;
-    int r = ranges_lock(&file->ranges, lo, hi);
+    int r = ranges_lock_behind(&file->ranges, lo, hi);
 
     if (r < 0)
         return r;
@@ -354,7 +354,7 @@ static int reach_end(struct migration *migration)
 {
     struct file *file = migration->file;
     uint64_t done, size;
-    int r = ranges_lock(&file->ranges, 0, UINT64_MAX);
+    int r = ranges_lock_behind(&file->ranges, 0, UINT64_MAX);
 
     if (r < 0)
         return r;
@@ -394,7 +394,7 @@ static int make_durable(struct migration *migration, uint64_t migrated)
 static int look_at_done(struct migration *migration, uint64_t *ret_done)
 {
     struct file *file = migration->file;
-    int r = ranges_lock(&file->ranges, 0, UINT64_MAX);
+    int r = ranges_lock_behind(&file->ranges, 0, UINT64_MAX);
 
     if (r < 0)
         return r;
@@ -407,7 +407,7 @@ static int look_at_done(struct migration *migration, uint64_t *ret_done)
 static int tell_done(struct migration *migration, uint64_t done)
 {
     struct file *file = migration->file;
-    int r = ranges_lock(&file->ranges, 0, UINT64_MAX);
+    int r = ranges_lock_behind(&file->ranges, 0, UINT64_MAX);
 
     if (r < 0)
         return r;

@@ -145,13 +145,13 @@ static inline enum watch_kind disk_kind_of(size_t member)
 /* Calls a disk from a seat of its watch, for the two macros above: *seat is the one that watch_enter gave. */
 #define disk_call_from(disk, seat, call, asking)                                                                      \
     (__extension__({                                                                                                  \
-        uint64_t _began = 0;                                                                                          \
+        uint64_t _began = 0, _ended = 0;                                                                              \
         *(seat) = (disk)->watch != NULL ? watch_enter((disk)->watch, &_began) : WATCH_CROWDED;                        \
         __typeof__(asking) _answer = *(seat) == WATCH_STALLED ? -ETIMEDOUT : *(seat) == WATCH_DEAD ? -EIO : (asking); \
         if (_began > 0)                                                                                               \
-            watch_count((disk)->watch, disk_kind_of(offsetof(struct disk_ops, call)), _began, _answer);               \
+            _ended = watch_count((disk)->watch, disk_kind_of(offsetof(struct disk_ops, call)), _began, _answer);      \
         if ((disk)->watch != NULL)                                                                                    \
-            watch_leave((disk)->watch, *(seat));                                                                      \
+            watch_leave((disk)->watch, *(seat), _ended);                                                              \
         _answer;                                                                                                      \
     }))
 

@@ -46,6 +46,54 @@ static int refuse(struct watch *watch, int seat)
     return seat;
 }
 
+/* -- how long the disk is busy -- */
+
+/* One number has both, so that no lock is needed: in its upper bits how many calls are under way, below when the first
+ * of them came, in units of some microsecond. Differences are right for nine years, though the clock is cut off. */
+#define UNIT      10 /* bits of a ns that are left out */
+#define TIME_BITS 48
+#define ONE_CALL  (UINT64_C(1) << TIME_BITS)
+#define TIME      (ONE_CALL - 1)
+
+static uint64_t in_units(uint64_t ns)
+{
+    return ns >> UNIT & TIME;
+}
+
+static void begin_call(struct watch *watch, uint64_t now)
+{
+    uint64_t was = atomic_load_explicit(&watch->under_way, memory_order_relaxed);
+
+    while (!atomic_compare_exchange_weak(&watch->under_way, &was,
+                                         was < ONE_CALL ? ONE_CALL | in_units(now) : was + ONE_CALL))
+        ;
+}
+
+static void end_call(struct watch *watch, uint64_t now)
+{
+    uint64_t was = atomic_load_explicit(&watch->under_way, memory_order_relaxed);
+
+    while (!atomic_compare_exchange_weak(&watch->under_way, &was, was - ONE_CALL))
+        ;
+    if (was >> TIME_BITS == 1)
+        atomic_fetch_add(&watch->busy, (in_units(now) - was) & TIME);
+}
+
+/* Who looks between the two steps of end_call misses what the next one will see. */
+uint64_t watch_busy(struct watch *watch)
+{
+    uint64_t busy = atomic_load(&watch->busy), now = atomic_load(&watch->under_way);
+    uint64_t told = atomic_load(&watch->busy_told);
+
+    if (now >= ONE_CALL)
+        busy += (in_units(clock_ns()) - now) & TIME;
+    while (told < busy && !atomic_compare_exchange_weak(&watch->busy_told, &told, busy))
+        ;
+    return MAX(told, busy) << UNIT;
+}
+
+/* -- seats -- */
+
 int watch_enter(struct watch *watch, uint64_t *ret_began)
 {
     uint64_t taken = atomic_load_explicit(&watch->taken, memory_order_relaxed);
@@ -56,6 +104,7 @@ int watch_enter(struct watch *watch, uint64_t *ret_began)
     if (__builtin_popcountll(taken) >= MAX_STUCK && !is_patient && watch_oldest(watch) > WATCH_STALL)
         return refuse(watch, WATCH_STALLED);
     *ret_began = clock_ns();
+    begin_call(watch, *ret_began);
     while (taken != UINT64_MAX) {
         int seat = __builtin_ctzll(~taken);
 
@@ -68,8 +117,10 @@ int watch_enter(struct watch *watch, uint64_t *ret_began)
     return WATCH_CROWDED;
 }
 
-void watch_leave(struct watch *watch, int seat)
+void watch_leave(struct watch *watch, int seat, uint64_t now)
 {
+    if (seat >= 0 || seat == WATCH_CROWDED)
+        end_call(watch, now);
     if (seat == WATCH_CROWDED)
         atomic_fetch_sub(&watch->n_crowded, 1);
     if (seat < 0)
@@ -80,12 +131,14 @@ void watch_leave(struct watch *watch, int seat)
     atomic_fetch_and(&watch->taken, ~(UINT64_C(1) << seat));
 }
 
-void watch_count(struct watch *watch, enum watch_kind kind, uint64_t began, int64_t result)
+uint64_t watch_count(struct watch *watch, enum watch_kind kind, uint64_t began, int64_t result)
 {
     bool moves = kind == WATCH_READS || kind == WATCH_WRITES;
+    uint64_t now = clock_ns();
 
     if (kind != WATCH_READS || (result != -EAGAIN && result != -EOPNOTSUPP))
-        tally_note(&watch->tally[kind], clock_ns() - began, moves && result > 0 ? (uint64_t) result : 0);
+        tally_note(&watch->tally[kind], now - began, moves && result > 0 ? (uint64_t) result : 0);
+    return now;
 }
 
 uint64_t watch_queue(struct watch *watch)

@@ -5,7 +5,12 @@
  *
  *     seat   0 [since 12.0 s]  1 [free]  2 [since 14.5 s]  ...      oldest waits for longer than STALL: stalled
  *
- * What has been waited for is counted, by kinds of calls. */
+ * What has been waited for is counted, by kinds of calls, and for how long at least one call was under way: the disk is
+ * busy then.
+ *
+ *     calls     |-------|      |---|
+ *                  |-------|                 waited: the lengths of all three
+ *     busy      |----------|   |---|         each moment once */
 #ifndef FALLSFS_FS_CORE_DISK_WATCH_H
 #define FALLSFS_FS_CORE_DISK_WATCH_H
 
@@ -35,6 +40,9 @@ struct watch {
     atomic_uint_least64_t taken;              /* a bit for each seat */
     atomic_uint_least64_t since[WATCH_SEATS]; /* when each was taken, by clock_ns; UINT64_MAX: just now */
     atomic_uint_least32_t n_crowded;          /* threads that went on without a seat */
+    atomic_uint_least64_t under_way;          /* how many calls are, and since when there is one (watch.c) */
+    atomic_uint_least64_t busy;               /* the times before that, in its unit */
+    atomic_uint_least64_t busy_told;          /* the most that watch_busy has said */
     uint64_t patience;                        /* ms that anybody waits; 0: for ever */
 
     struct tally tally[WATCH_KINDS]; /* calls that the disk has answered */
@@ -61,11 +69,11 @@ void watch_free(struct watch *watch);
 /* Takes a seat for a call to the disk, until watch_leave: its number, or WATCH_STALLED, WATCH_DEAD, WATCH_CROWDED.
  * Where the disk is asked then, *ret_began is when, by clock_ns. */
 int watch_enter(struct watch *watch, uint64_t *ret_began);
-void watch_leave(struct watch *watch, int seat);
+void watch_leave(struct watch *watch, int seat, uint64_t now);
 
 /* Counts a call that began then and ends now with result, which is bytes where bytes are moved. A read that would have
- * had to wait, and is made anew by somebody who may, is none. */
-void watch_count(struct watch *watch, enum watch_kind kind, uint64_t began, int64_t result);
+ * had to wait, and is made anew by somebody who may, is none. Returns when now is, by clock_ns, for watch_leave. */
+uint64_t watch_count(struct watch *watch, enum watch_kind kind, uint64_t began, int64_t result);
 
 /* How many calls the disk has not answered yet. */
 uint64_t watch_queue(struct watch *watch);
@@ -73,6 +81,9 @@ uint64_t watch_queue(struct watch *watch);
 /* Makes this thread wait for stalled disks from now on, in the midst of what cannot be begun anew, rather than get
  * -ETIMEDOUT; or not any more. */
 void watch_be_patient(bool is_patient);
+
+/* How many ns, so far, at least one call was under way. No later answer is smaller. */
+uint64_t watch_busy(struct watch *watch);
 
 /* Whether no thread is in a call to the disk, and none measures it. */
 bool watch_is_idle(struct watch *watch);

@@ -75,7 +75,8 @@ static int recover(struct fs *fs, struct file *file)
 }
 
 /* Makes what a file in use is in memory; takes the layout. NULL: no memory, and the layout stays the caller's. */
-static struct file *new_file(struct inode *inode, struct file_layout *layout, const struct record *record)
+static struct file *new_file(struct fs *fs, struct inode *inode, struct file_layout *layout,
+                             const struct record *record)
 {
     struct file *file = calloc(1, sizeof *file);
 
@@ -90,7 +91,7 @@ static struct file *new_file(struct inode *inode, struct file_layout *layout, co
     file->record = file->stored = *record;
     file->n_stores = file->n_stores_copied = 1; /* nobody knows whether the stored record was synced */
     mutex_init(&file->sync_lock);
-    ranges_init(&file->ranges);
+    ranges_init(&file->ranges, &fs->range_waits);
     pthread_rwlock_init(&file->io, NULL);
     mutex_init(&file->copying);
     mutex_init(&file->meta);
@@ -119,7 +120,7 @@ static int with_layout(struct fs *fs, struct inode *inode, const struct record *
 
     if (r < 0)
         return r;
-    *ret_file = new_file(inode, layout, record);
+    *ret_file = new_file(fs, inode, layout, record);
     if (*ret_file == NULL)
         layouts_put(fs->layouts, layout);
     return *ret_file != NULL ? 0 : -ENOMEM;

@@ -25,6 +25,7 @@ struct file {
 
     struct mutex sync_lock;
     struct ranges ranges;
+    atomic_uint_least64_t reread; /* bytes that were read so that writes could keep them, so far */
     pthread_rwlock_t io;
     struct mutex copying; /* held while the copy of its record is written or removed */
     struct mutex meta;    /* never waits for any disk but the home disk */

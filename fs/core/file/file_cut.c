@@ -179,7 +179,7 @@ int file_begin_alone(struct file *file)
     int r;
 
     do
-        r = ranges_lock(&file->ranges, 0, UINT64_MAX);
+        r = ranges_lock_behind(&file->ranges, 0, UINT64_MAX);
     while (r == -ETIMEDOUT);
     if (r == 0)
         pthread_rwlock_wrlock(&file->io);

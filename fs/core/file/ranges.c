@@ -9,9 +9,9 @@ struct range_held {
     struct range_held *next;
 };
 
-void ranges_init(struct ranges *ranges)
+void ranges_init(struct ranges *ranges, struct tally *waits)
 {
-    *ranges = (struct ranges){ .first = NULL };
+    *ranges = (struct ranges){ .waits = waits };
     mutex_init(&ranges->lock);
     cond_init(&ranges->changed);
 }
@@ -45,10 +45,36 @@ static void unlist(struct ranges *ranges, struct range_held *held) REQUIRES(rang
     cond_broadcast(&ranges->changed);
 }
 
-static int lock_until(struct ranges *ranges, uint64_t lo, uint64_t hi, uint64_t until)
+/* Counts that a program has waited since then, by clock_ns; 0: it has not. */
+static void count_wait(struct ranges *ranges, uint64_t since)
+{
+    uint64_t ns = since > 0 ? clock_ns() - since : 0;
+
+    if (since == 0)
+        return;
+    atomic_fetch_add_explicit(&ranges->n_waits, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&ranges->waited_ns, ns, memory_order_relaxed);
+    if (ranges->waits != NULL)
+        tally_note(ranges->waits, ns, 0);
+}
+
+/* Waits until nothing that is listed before end is in the way of this thread. *ret_since: when it began to wait, by
+ * clock_ns; 0: it need not. */
+static int wait_until(struct ranges *ranges, uint64_t lo, uint64_t hi, const struct range_held *end, uint64_t until,
+                      uint64_t *ret_since) REQUIRES(ranges->lock)
+{
+    int r = 0;
+
+    *ret_since = is_blocked(ranges, lo, hi, end) ? clock_ns() : 0;
+    while (r == 0 && *ret_since > 0 && is_blocked(ranges, lo, hi, end))
+        r = cond_wait_until_ms(&ranges->changed, &ranges->lock, until) ? 0 : -ETIMEDOUT;
+    return r;
+}
+
+static int lock_until(struct ranges *ranges, uint64_t lo, uint64_t hi, uint64_t until, uint64_t *ret_since)
 {
     struct range_held *held = calloc(1, sizeof *held), **last;
-    int r = 0;
+    int r;
 
     if (held == NULL)
         return -ENOMEM;
@@ -58,8 +84,7 @@ static int lock_until(struct ranges *ranges, uint64_t lo, uint64_t hi, uint64_t 
         last = &(*last)->next;
     *last = held;
     atomic_fetch_add(&ranges->n, 1);
-    while (r == 0 && is_blocked(ranges, lo, hi, held))
-        r = cond_wait_until_ms(&ranges->changed, &ranges->lock, until) ? 0 : -ETIMEDOUT;
+    r = wait_until(ranges, lo, hi, held, until, ret_since);
     if (r < 0)
         unlist(ranges, held);
     mutex_unlock(&ranges->lock);
@@ -68,12 +93,25 @@ static int lock_until(struct ranges *ranges, uint64_t lo, uint64_t hi, uint64_t 
 
 int ranges_lock(struct ranges *ranges, uint64_t lo, uint64_t hi)
 {
-    return lock_until(ranges, lo, hi, clock_in_ms(WATCH_STALL));
+    uint64_t since = 0;
+    int r = lock_until(ranges, lo, hi, clock_in_ms(WATCH_STALL), &since);
+
+    count_wait(ranges, since);
+    return r;
+}
+
+int ranges_lock_behind(struct ranges *ranges, uint64_t lo, uint64_t hi)
+{
+    uint64_t since;
+
+    return lock_until(ranges, lo, hi, clock_in_ms(WATCH_STALL), &since);
 }
 
 int ranges_try_lock(struct ranges *ranges, uint64_t lo, uint64_t hi)
 {
-    return lock_until(ranges, lo, hi, clock_ms());
+    uint64_t since;
+
+    return lock_until(ranges, lo, hi, clock_ms(), &since);
 }
 
 void ranges_unlock(struct ranges *ranges, uint64_t lo, uint64_t hi)
@@ -103,12 +141,12 @@ bool ranges_block(struct ranges *ranges, uint64_t lo, uint64_t hi)
 
 int ranges_wait(struct ranges *ranges, uint64_t lo, uint64_t hi)
 {
-    uint64_t until = clock_in_ms(WATCH_STALL);
-    int r = 0;
+    uint64_t since;
+    int r;
 
     mutex_lock(&ranges->lock);
-    while (r == 0 && is_blocked(ranges, lo, hi, NULL))
-        r = cond_wait_until_ms(&ranges->changed, &ranges->lock, until) ? 0 : -ETIMEDOUT;
+    r = wait_until(ranges, lo, hi, NULL, clock_in_ms(WATCH_STALL), &since);
     mutex_unlock(&ranges->lock);
+    count_wait(ranges, since);
     return r;
 }

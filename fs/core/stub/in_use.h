@@ -16,6 +16,7 @@
 #ifndef FALLSFS_FS_CORE_STUB_IN_USE_H
 #define FALLSFS_FS_CORE_STUB_IN_USE_H
 
+#include "fs/core/disk/tally.h"
 #include "fs/core/disk/workers.h"
 #include "fs/core/stub/inode.h"
 #include "fs/core/volume/file_layouts.h"
@@ -66,6 +67,7 @@ struct fs {
     bool privileged;          /* this process may read and write any stub, whatever its mode */
     uint64_t behind;
     uint64_t window, confirm; /* bytes that a migration copies at a time, and before its record tells how far it got */
+    struct tally range_waits; /* of programs that waited for each other, in one file */
     atomic_uint_least64_t n_io, n_io_over; /* reads and writes that users asked for, and those of them that are over */
 };
 

@@ -177,6 +177,7 @@ static ssize_t scatter(struct file_view *file_view, struct file *file, const str
     if (r < 0)
         return r;
     r = store.ops->read(store.ctx, spread, piece->span, piece->file_off);
+    atomic_fetch_add_explicit(&file->reread, piece->span, memory_order_relaxed);
     if (r == 0) {
         (void) nest_scatter(file_view->view->nest, piece->file_off, piece->file_off + piece->span, spread, buf);
         r = store.ops->write(store.ctx, spread, piece->span, piece->file_off);

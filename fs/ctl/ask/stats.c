@@ -59,6 +59,7 @@ static void read_disk(const struct json_object *object, struct stats_disk *disk)
     disk->available = number_of(object, "available");
     disk->queue = number_of(object, "queue");
     disk->oldest_ms = number_of(object, "oldest_ms");
+    disk->busy_ns = number_of(object, "busy_ns");
     disk->refused = number_of(object, "refused");
     disk->errors = number_of(object, "errors");
     for (size_t i = 0; i < json_count(calls); i++)

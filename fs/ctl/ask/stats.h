@@ -12,7 +12,7 @@
 struct stats_disk {
     char name[STATS_NAME];
     bool is_up, is_absent, is_leaving, is_read_only;
-    uint64_t size, available, queue, oldest_ms, refused, errors;
+    uint64_t size, available, queue, oldest_ms, busy_ns, refused, errors;
     struct tally_view kind[WATCH_KINDS];
 };
 

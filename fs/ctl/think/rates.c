@@ -29,6 +29,7 @@ struct rates rates_of(const struct stats *before, const struct stats *now, const
         rates.percentile[kind] = tally_percentile(&did, 0.99);
         rates.n_waiting += (double) did.ns / 1e9 / rates.seconds;
     }
+    rates.busy = MIN((double) (disk->busy_ns - MIN(was->busy_ns, disk->busy_ns)) / 1e9 / rates.seconds, 1);
     rates.errors = disk->errors - MIN(was->errors, disk->errors);
     rates.refused = disk->refused - MIN(was->refused, disk->refused);
     return rates;

@@ -16,6 +16,7 @@ struct rates {
     double median[WATCH_KINDS];     /* seconds that half of the calls took no longer than */
     double percentile[WATCH_KINDS]; /* seconds that 99 of 100 took no longer than */
     double n_waiting;               /* calls that waited at the same time, on average */
+    double busy;                    /* the share of the time in which at least one did */
     uint64_t errors, refused;       /* meanwhile */
 };
 

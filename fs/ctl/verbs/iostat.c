@@ -24,6 +24,7 @@ static const char help[] =
     "                  bytes a second\n"
     "  READ-P50 READ-P99 WRITE-P50 WRITE-P99 SYNC-P50 SYNC-P99\n"
     "                  what half of the calls, and 99 of 100, took at most; between powers of two it is a guess\n"
+    "  BUSY            how much of the time at least one call was under way\n"
     "  QUEUE           calls that waited at the same time, on average\n"
     "  WAITING         calls that wait just now\n"
     "  ERRORS          calls that failed by the disk's fault, and what it has lost\n"
@@ -43,12 +44,13 @@ static const struct column columns[] = {
     { "WRITES/s", COLUMN_RIGHT }, { "SYNCS/s", COLUMN_RIGHT },   { "OTHERS/s", COLUMN_RIGHT },
     { "READ/s", COLUMN_RIGHT },   { "WRITTEN/s", COLUMN_RIGHT }, { "READ-P50", COLUMN_RIGHT },
     { "READ-P99", COLUMN_RIGHT }, { "WRITE-P50", COLUMN_RIGHT }, { "WRITE-P99", COLUMN_RIGHT },
-    { "SYNC-P50", COLUMN_RIGHT }, { "SYNC-P99", COLUMN_RIGHT },  { "QUEUE", COLUMN_RIGHT },
-    { "WAITING", COLUMN_RIGHT },  { "ERRORS", COLUMN_RIGHT },    { "REFUSED", COLUMN_RIGHT },
+    { "SYNC-P50", COLUMN_RIGHT }, { "SYNC-P99", COLUMN_RIGHT },  { "BUSY", COLUMN_RIGHT },
+    { "QUEUE", COLUMN_RIGHT },    { "WAITING", COLUMN_RIGHT },   { "ERRORS", COLUMN_RIGHT },
+    { "REFUSED", COLUMN_RIGHT },
 };
 
 #define USUAL \
-    "DISK,STATE,READS/s,READ/s,READ-P50,READ-P99,WRITES/s,WRITTEN/s,WRITE-P50,WRITE-P99,SYNCS/s,QUEUE,WAITING,ERRORS"
+    "DISK,STATE,READS/s,READ/s,READ-P50,READ-P99,WRITES/s,WRITTEN/s,WRITE-P50,WRITE-P99,SYNCS/s,BUSY,QUEUE,WAITING,ERRORS"
 
 struct request {
     bool raw, as_json;
@@ -89,6 +91,7 @@ static void add_row(struct table *table, const struct stats_disk *disk, const st
         add_time(table, rates->median[kind]);
         add_time(table, rates->percentile[kind]);
     }
+    table_addf(table, "%.0f%%", 100 * rates->busy);
     table_addf(table, "%.2f", rates->n_waiting);
     table_addf(table, "%" PRIu64, disk->queue);
     table_addf(table, "%" PRIu64, rates->errors);
@@ -143,6 +146,7 @@ static void print_json(const char *target, const struct stats *before, const str
         json_kind(&json, "writes", &rates, WATCH_WRITES);
         json_kind(&json, "syncs", &rates, WATCH_SYNCS);
         json_kind(&json, "others", &rates, WATCH_OTHERS);
+        json_real(&json, "busy", rates.busy);
         json_real(&json, "mean_queue", rates.n_waiting);
         json_u64(&json, "queue", disk->queue);
         json_u64(&json, "errors", rates.errors);

@@ -32,6 +32,7 @@ enum ctl_status ctl_recommend(int argc, char **argv);
 enum ctl_status ctl_top(int argc, char **argv);
 enum ctl_status ctl_iostat(int argc, char **argv);
 enum ctl_status ctl_calibrate(int argc, char **argv);
+enum ctl_status ctl_why_slow(int argc, char **argv);
 enum ctl_status ctl_bench(int argc, char **argv);
 enum ctl_status ctl_trace(int argc, char **argv);
 enum ctl_status ctl_trace_export(int argc, char **argv);

@@ -53,6 +53,7 @@ static const struct virtual_attr table[] = {
     { "jobs", ON_DIRECTORY, .set = jobs_set },
     { "jobs.json", ON_DIRECTORY, .get = jobs_get_orders },
     { "jobs.", ON_DIRECTORY, .get = jobs_get },
+    { "stats", ON_FILE, .get = counts_get },
     { "trace", ON_FILE | ON_DIRECTORY, .get = trace_get, .set = trace_set },
     { "lasterror", ON_FILE | ON_DIRECTORY, .get = lasterror_get },
 };

@@ -34,6 +34,7 @@ int jobs_get(const struct virtual_call *call, FILE *out);
 int jobs_get_orders(const struct virtual_call *call, FILE *out);
 int jobs_get_all(const struct virtual_call *call, FILE *out);
 int jobs_set(const struct virtual_call *call, const char *value, size_t len);
+int counts_get(const struct virtual_call *call, FILE *out);
 int trace_get(const struct virtual_call *call, FILE *out);
 int trace_set(const struct virtual_call *call, const char *value, size_t len);
 

@@ -139,12 +139,15 @@ static void count_round(const struct round *round, uint64_t began, int result)
 {
     const struct sieve_stats *sieve = &round->stats.last.sieve;
     struct tally *tally = &figures.round[!round->alone][round->write];
+    struct file *file = ask_of(round, 0)->handle->file;
 
     tally_note(tally, clock_ns() - began, result == 0 ? round->bytes : 0);
     if (result < 0)
         tally_note_error(tally);
     else
         count_ranks(round);
+    if (round->write) /* then all that is read is */
+        atomic_fetch_add_explicit(&file->reread, sieve->disk_read, memory_order_relaxed);
     figures_add(&figures.work[WORK_DISK_READ], sieve->disk_read);
     figures_add(&figures.work[WORK_DISK_WRITTEN], sieve->disk_written);
     figures_add(&figures.work[WORK_MAPPED], sieve->mapped);

@@ -34,14 +34,15 @@ static void sample_seconds(FILE *out, const char *name, const char *labels, uint
 /* The samples of a histogram: a bucket counts those before it, too. */
 static void histogram(FILE *out, const char *name, const char *labels, const struct tally_view *tally)
 {
+    const char *comma = *labels != 0 ? "," : "";
     uint64_t n = 0;
     char text[64];
 
     for (uint32_t i = 0; i + 1 < TALLY_BUCKETS; i++) {
         n += tally->bucket[i];
-        fprintf(out, "fallsfs_%s_bucket{%s,le=\"%.6f\"} %" PRIu64 "\n", name, labels, tally_bound(i), n);
+        fprintf(out, "fallsfs_%s_bucket{%s%sle=\"%.6f\"} %" PRIu64 "\n", name, labels, comma, tally_bound(i), n);
     }
-    fprintf(out, "fallsfs_%s_bucket{%s,le=\"+Inf\"} %" PRIu64 "\n", name, labels, tally->n);
+    fprintf(out, "fallsfs_%s_bucket{%s%sle=\"+Inf\"} %" PRIu64 "\n", name, labels, comma, tally->n);
     snprintf(text, sizeof text, "%s_sum", name);
     sample_seconds(out, text, labels, tally->ns);
     snprintf(text, sizeof text, "%s_count", name);
@@ -127,6 +128,10 @@ static void print_disks(FILE *out, const struct snapshot *snapshot)
     for (uint32_t i = 0; i < snapshot->n_disks; i++)
         sample_seconds(out, "disk_oldest_call_seconds", disk_label(&snapshot->disk[i], labels),
                        snapshot->disk[i].oldest_ms * 1000000);
+    family(out, "disk_busy_seconds_total", "counter", "How long at least one call to the disk was under way.");
+    for (uint32_t i = 0; i < snapshot->n_disks; i++)
+        sample_seconds(out, "disk_busy_seconds_total", disk_label(&snapshot->disk[i], labels),
+                       snapshot->disk[i].busy_ns);
 }
 
 static void print_calls(FILE *out, const struct snapshot *snapshot)
@@ -179,6 +184,9 @@ static void print_requests(FILE *out, const struct snapshot *snapshot)
     only(out, "requests_parked", "gauge", "Requests that wait for a disk without a thread.", snapshot->n_parked);
     only(out, "requests_parked_bytes", "gauge", "Memory of requests that wait for a disk without a thread.",
          snapshot->parked_bytes);
+    family(out, "range_wait_seconds", "histogram",
+           "How long programs waited for others that change the same part of a file.");
+    histogram(out, "range_wait_seconds", "", &snapshot->range_waits);
 }
 
 /* -- groups -- */

@@ -50,6 +50,7 @@ static struct disk_snapshot look_at_disk(uint32_t index, const struct disk *disk
         return snapshot;
     snapshot.queue = watch_queue(watch);
     snapshot.oldest_ms = watch_oldest(watch);
+    snapshot.busy_ns = watch_busy(watch);
     snapshot.n_refused = atomic_load(&watch->n_refused);
     snapshot.n_troubles = atomic_load(&watch->n_troubles);
     for (int kind = 0; kind < WATCH_KINDS; kind++)
@@ -98,6 +99,7 @@ int snapshot_take(struct snapshot *ret_snapshot)
         return r;
     hex_print(mount->fs->volume->uuid, DISK_UUID_SIZE, snapshot.volume);
     look_at_figures(&snapshot);
+    snapshot.range_waits = tally_look(&mount->fs->range_waits);
     deadlines_count(mount->deadlines, &snapshot.n_parked, &snapshot.parked_bytes);
     handles_count(mount->handles, &snapshot.n_files, &snapshot.n_directories);
     jobs_count(mount->fs->jobs, snapshot.n_jobs);

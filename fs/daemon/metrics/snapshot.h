@@ -23,6 +23,7 @@ struct disk_snapshot {
     uint32_t index;
     bool is_present, is_leaving, is_read_only;
     uint64_t queue, oldest_ms;      /* calls that it has not answered yet; how long the oldest waits */
+    uint64_t busy_ns;               /* at least one call was under way */
     uint64_t n_refused, n_troubles; /* calls that it was not asked; troubles of all kinds */
     uint64_t size, available;       /* bytes, as it last said; size 0: it has not said */
     struct tally_view kind[WATCH_KINDS];
@@ -35,6 +36,7 @@ struct snapshot {
     struct disk_snapshot *disk; /* those that have not left the volume */
     struct tally_view operation[N_OPERATIONS];
     struct tally_view round[2][2]; /* as figures has them */
+    struct tally_view range_waits; /* programs that waited for each other in a file */
     uint64_t work[N_WORKS], forgotten[N_FORGOTTEN], n_failed, n_late;
     uint64_t n_parked, parked_bytes;
     uint64_t n_files, n_directories; /* that are open */

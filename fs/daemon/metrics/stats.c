@@ -36,6 +36,7 @@ static void print_disk(struct json *json, const struct disk_snapshot *disk)
     json_u64(json, "available", disk->available);
     json_u64(json, "queue", disk->queue);
     json_u64(json, "oldest_ms", disk->oldest_ms);
+    json_u64(json, "busy_ns", disk->busy_ns);
     json_u64(json, "refused", disk->n_refused);
     json_u64(json, "errors", disk->n_troubles);
     json_open(json, "calls", '[');
@@ -65,6 +66,13 @@ static void print_requests(struct json *json, const struct snapshot *snapshot)
         json_close(json, '}');
     }
     json_close(json, ']');
+}
+
+static void print_waits(struct json *json, const struct snapshot *snapshot)
+{
+    json_open(json, "range_waits", '{');
+    tally_fields(json, &snapshot->range_waits);
+    json_close(json, '}');
 }
 
 static void print_collectives(struct json *json, const struct snapshot *snapshot)
@@ -138,6 +146,7 @@ int stats_print(FILE *out)
         print_disk(&json, &snapshot.disk[i]);
     json_close(&json, ']');
     print_requests(&json, &snapshot);
+    print_waits(&json, &snapshot);
     print_collectives(&json, &snapshot);
     print_rest(&json, &snapshot);
     json_end(&json);
