@@ -9,7 +9,7 @@
 #ifndef FALLSFS_FS_TRACE_TRACE_H
 #define FALLSFS_FS_TRACE_TRACE_H
 
-#include "fs/trace/trace_format.h"
+#include "ioctl/trace/trace_format.h"
 #include "layout/falls.h"
 
 #include <stdio.h>

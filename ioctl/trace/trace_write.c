@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/trace/trace_write.h"
+#include "ioctl/trace/trace_write.h"
 
 #include <endian.h>
 #include <string.h>

@@ -7,8 +7,8 @@
  * Files, processes and patterns have numbers from 1 and are introduced before an access names them; 0 stands for none,
  * of a process for the kernel. Who does not know an item passes over it. A file that ends within an item was being
  * written: what stands before is good. fallsfs-trace(5) is this for users. */
-#ifndef FALLSFS_FS_TRACE_TRACE_FORMAT_H
-#define FALLSFS_FS_TRACE_TRACE_FORMAT_H
+#ifndef FALLSFS_IOCTL_TRACE_TRACE_FORMAT_H
+#define FALLSFS_IOCTL_TRACE_TRACE_FORMAT_H
 
 #include <stdint.h>
 
