@@ -26,6 +26,7 @@ struct traced_file {
 
 struct traced_process {
     uint32_t number, uid, tgid;
+    uint32_t ranked; /* its rank in MPI_COMM_WORLD and 1; 0: it has none */
     uint64_t start;
     char *name;
 };
@@ -46,6 +47,7 @@ struct traced_access {
 struct trace {
     uint64_t began;
     uint32_t flags;        /* enum trace_flag */
+    uint32_t n_ranks;      /* of an MPI program; 0: it is of none */
     bool cut;              /* the source ended within an item */
     uint64_t dropped;      /* accesses that are known to be missing */
     uint64_t open_already; /* handles whose accesses may be missing */

@@ -116,6 +116,7 @@ static int read_process(struct reader *reader)
     process = (struct traced_process){ .number = le32toh(item.number),
                                        .uid = le32toh(item.uid),
                                        .tgid = le32toh(item.tgid),
+                                       .ranked = le32toh(item.ranked),
                                        .start = le64toh(item.start),
                                        .name = item_text(reader, 0, &r) };
     return r < 0 ? r : trace_add_process(reader->trace, process);
@@ -253,6 +254,7 @@ static int read_head(struct reader *reader)
         return damaged(reader, "a head of %" PRIu32 " bytes", len);
     reader->trace->began = le64toh(head.began);
     reader->trace->flags = le32toh(head.flags);
+    reader->trace->n_ranks = le32toh(head.n_ranks);
     reader->at = len;
     r = pass_over(reader, len - sizeof head);
     reader->trace->cut = r == 0;

@@ -33,7 +33,8 @@ void trace_write_head(FILE *out, const struct trace_head *head)
     struct trace_head told = { .version = htole32(TRACE_VERSION),
                                .len = htole32(sizeof told),
                                .began = htole64(head->began),
-                               .flags = htole32(head->flags) };
+                               .flags = htole32(head->flags),
+                               .n_ranks = htole32(head->n_ranks) };
 
     memcpy(told.magic, TRACE_MAGIC, sizeof told.magic);
     memcpy(told.volume, head->volume, sizeof told.volume);
@@ -62,6 +63,7 @@ void trace_write_process(FILE *out, const struct trace_process *process, const c
                                         .number = htole32(process->number),
                                         .uid = htole32(process->uid),
                                         .tgid = htole32(process->tgid),
+                                        .ranked = htole32(process->ranked),
                                         .start = htole64(process->start) };
 
     fwrite(&told, sizeof told, 1, out);

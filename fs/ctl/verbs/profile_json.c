@@ -89,6 +89,8 @@ static void json_ranks(struct json *json, const struct trace *trace, const struc
         json_bool(json, "kernel", process == NULL);
         if (process != NULL) {
             json_u64(json, "pid", process->tgid);
+            if (process->ranked > 0)
+                json_u64(json, "mpi_rank", process->ranked - 1);
             json_u64(json, "uid", process->uid);
             json_string(json, "program", process->name);
         }

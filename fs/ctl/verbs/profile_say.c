@@ -41,6 +41,8 @@ static const char *made(const struct trace *trace)
 {
     if ((trace->flags & TRACE_IMPORTED) != 0)
         return "by strace: every call that succeeded";
+    if ((trace->flags & TRACE_BY_MPI) != 0)
+        return "by the library for MPI: what ranks asked for, however it was served";
     if ((trace->flags & TRACE_EVERY) != 0)
         return "by fallsfs: every access";
     return "by fallsfs, through the cache: what the kernel's cache answered itself is not in it";
@@ -55,6 +57,11 @@ static void print_missing(FILE *out, const struct trace *trace)
                 many(trace->open_already),
                 (trace->flags & TRACE_IMPORTED) != 0 ? "where they stood is not known"
                                                      : "what the kernel's cache answered for them is not in it");
+    if (trace->n_ranks > trace->n_processes)
+        fprintf(out,
+                "  missing    %" PRIu64 " of %" PRIu32
+                " ranks have no part: they opened no file, or could not write it\n",
+                (uint64_t) trace->n_ranks - trace->n_processes, trace->n_ranks);
     if (trace->cut)
         fputs("  missing    the trace ends within a record: its end was not written\n", out);
 }
@@ -145,6 +152,8 @@ static void print_order(FILE *out, const struct trace *trace, const struct profi
         } else if (process->tgid == 0) {
             fprintf(out, "a process of user %" PRIu32, process->uid);
         } else {
+            if (process->ranked > 0)
+                fprintf(out, "rank %" PRIu32 " of MPI, ", process->ranked - 1);
             fprintf(out, "process %" PRIu32 "%s", process->tgid, process->name[0] != 0 ? " " : "");
             utf8_print_line(out, process->name, false);
         }
