@@ -173,6 +173,21 @@ static int keep_ranks(struct touches *touches, const struct trace *trace, const 
     return 0;
 }
 
+static void count(struct touches *touches, const struct traced_access *access, bool is_placed)
+{
+    uint64_t stands_for = MAX(access->sampled, 1), len = is_placed ? access->len : 0;
+
+    touches->accesses++;
+    touches->of_accesses += stands_for;
+    if ((access->flags & TRACE_WRITES) != 0) {
+        touches->bytes_written += len;
+        touches->of_bytes_written += stands_for * len;
+    } else {
+        touches->bytes_read += len;
+        touches->of_bytes_read += stands_for * len;
+    }
+}
+
 int touches_init(struct touches *touches, const struct trace *trace, uint32_t file, struct nest *const pattern[])
 {
     size_t n;
@@ -192,11 +207,7 @@ int touches_init(struct touches *touches, const struct trace *trace, uint32_t fi
 
         r = add_access(touches, access, rank_of(touches, rank, access->process, (uint32_t) trace->n_processes),
                        pattern);
-        touches->accesses++;
-        if (r == 0 && (access->flags & TRACE_WRITES) != 0)
-            touches->bytes_written += access->len;
-        else if (r == 0)
-            touches->bytes_read += access->len;
+        count(touches, access, r == 0);
         if (r == -E2BIG) {
             touches->unplaced++;
             r = 0;

@@ -29,6 +29,7 @@ struct touches {
     size_t *first;     /* of each rank, its first touch, or where that would be had its access been placed */
     uint32_t n_ranks;
     uint64_t accesses, bytes_read, bytes_written;
+    uint64_t of_accesses, of_bytes_read, of_bytes_written; /* what they stand for, where they are a sample */
     uint64_t unplaced; /* accesses that are left out: their pattern is not known, or there are too many pieces */
     uint64_t end;      /* of the last byte touched */
 };

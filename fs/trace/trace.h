@@ -42,6 +42,7 @@ struct traced_access {
     uint32_t process, file, pattern; /* numbers while the trace is being read, then indices */
     uint32_t took, group, rank;
     uint16_t how, flags; /* enum trace_how, enum trace_access_flag */
+    uint16_t sampled;    /* it stands for so many; 0: for itself */
 };
 
 struct trace {

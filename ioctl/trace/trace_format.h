@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define TRACE_MAGIC   "FALLSTRC"
-#define TRACE_VERSION 1
+#define TRACE_VERSION 2 /* 1 had neither samples nor ranks: 0 stood there */
 
 #define TRACE_MAX_ITEM (1u << 20) /* bytes of an item that anybody looks at */
 
@@ -46,8 +46,8 @@ enum trace_item_type {
 /* Begins every item. */
 struct trace_item {
     uint16_t type;
-    uint16_t reserved; /* 0 */
-    uint32_t len;      /* with this head and what follows the struct; a multiple of 8 */
+    uint16_t sampled; /* of an access: it stands for so many of its handle, chosen at random; 0: for itself. Else 0 */
+    uint32_t len;     /* with this head and what follows the struct; a multiple of 8 */
 };
 
 /* Followed by the path below the mount point and by the layout, each ended by a NUL. */

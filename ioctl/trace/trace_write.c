@@ -83,20 +83,21 @@ void trace_write_pattern(FILE *out, uint32_t number, const char *text)
 
 void trace_write_access(FILE *out, const struct trace_access *access)
 {
-    const struct trace_access told = { .item = item_of(TRACE_ACCESS, sizeof told, 0),
-                                       .process = htole32(access->process),
-                                       .file = htole32(access->file),
-                                       .handle = htole32(access->handle),
-                                       .pattern = htole32(access->pattern),
-                                       .offset = htole64(access->offset),
-                                       .len = htole64(access->len),
-                                       .at = htole64(access->at),
-                                       .took = htole32(access->took),
-                                       .group = htole32(access->group),
-                                       .rank = htole32(access->rank),
-                                       .how = htole16(access->how),
-                                       .flags = htole16(access->flags) };
+    struct trace_access told = { .item = item_of(TRACE_ACCESS, sizeof told, 0),
+                                 .process = htole32(access->process),
+                                 .file = htole32(access->file),
+                                 .handle = htole32(access->handle),
+                                 .pattern = htole32(access->pattern),
+                                 .offset = htole64(access->offset),
+                                 .len = htole64(access->len),
+                                 .at = htole64(access->at),
+                                 .took = htole32(access->took),
+                                 .group = htole32(access->group),
+                                 .rank = htole32(access->rank),
+                                 .how = htole16(access->how),
+                                 .flags = htole16(access->flags) };
 
+    told.item.sampled = htole16(access->item.sampled);
     fwrite(&told, sizeof told, 1, out);
 }
 

@@ -74,6 +74,21 @@ static const char *bytes_text(uint64_t bytes, char text[static SIZE_TEXT])
     return text;
 }
 
+/* Of a sample, nothing that follows is the whole: who reads it is to know. */
+static void print_sample(FILE *out, const struct touches *touches)
+{
+    char read[SIZE_TEXT], written[SIZE_TEXT];
+
+    if (touches->of_accesses == touches->accesses)
+        return;
+    fprintf(
+        out,
+        "  sampled    1 of %.4g accesses: there were about %" PRIu64 ", %s read, %s written\n"
+        "             bytes and chunks below are of the sample alone: what several share, and what is regular, is more\n",
+        (double) touches->of_accesses / (double) touches->accesses, touches->of_accesses,
+        bytes_text(touches->of_bytes_read, read), bytes_text(touches->of_bytes_written, written));
+}
+
 /* -- classes, patterns, order -- */
 
 static void print_classes(FILE *out, const struct profile *profile)
@@ -249,6 +264,7 @@ void profile_print(FILE *out, const struct trace *trace, const struct profile *p
     fprintf(out, "  accesses   %" PRIu64 " by %" PRIu32 " process%s: %s read, %s written\n", profile->touches.accesses,
             profile->touches.n_ranks, profile->touches.n_ranks == 1 ? "" : "es",
             bytes_text(profile->touches.bytes_read, read), bytes_text(profile->touches.bytes_written, written));
+    print_sample(out, &profile->touches);
     print_classes(out, profile);
     print_shapes(out, profile, &profile->reads, "reader", true);
     print_shapes(out, profile, &profile->writes, "writer", profile->reads.n == 0);

@@ -141,6 +141,7 @@ static enum ctl_status json_all(const struct recommending *asked, const struct r
     json_begin(&json, stdout);
     json_string(&json, "path", profile->file->path);
     json_u64(&json, "processes", profile->touches.n_ranks);
+    json_bool(&json, "of_a_sample", profile->touches.of_accesses > profile->touches.accesses);
     json_u64(&json, "n_disks", asked->n_disks);
     json_bool(&json, "gain", found->now == NULL || candidate_is_worth(&found->candidate[0], found->now));
     json_open(&json, "candidates", '[');
@@ -186,6 +187,8 @@ static enum ctl_status recommend(const struct request *request, const struct pro
         return report(request->as_json, "%s: %s", profile->file->path,
                       r == -E2BIG ? "every layout meets what was traced in too many pieces to be counted"
                                   : strerror(-r));
+    if (profile->touches.of_accesses > profile->touches.accesses)
+        utf8_complain("the trace is a sample: requests are dearer and patterns are less regular than they were");
     status = request->as_json ? json_all(&asked, &found) : print_all(&asked, &found);
     return status == CTL_OK && request->apply ? apply(request, called, &found) : status;
 }

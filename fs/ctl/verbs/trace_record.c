@@ -29,15 +29,16 @@ static const char export_help[] =
     "  fallsctl trace export -o - /fast | zstd > all.trace.zst\n";
 
 static const char record_help[] =
-    "usage: fallsctl trace record -o FILE [--every] PATH [-- COMMAND...]\n"
+    "usage: fallsctl trace record -o FILE [--every] [--sample N] PATH [-- COMMAND...]\n"
     "\n"
     "Has a file, or what is below a directory, traced as 'fallsctl trace start' does, and writes to a file what is\n"
     "recorded, as it comes: so however long it takes, nothing is lost but what a slow FILE cannot take; that is counted.\n"
     "It ends when the command does, or without one when it is interrupted or the trace is stopped. A trace that went on\n"
     "already goes on; FILE then has what was recorded before, too.\n"
     "\n"
-    "  -o FILE   where to; - is standard output\n"
-    "  --every   every access of what is opened from now on, past the kernel's cache\n"
+    "  -o FILE      where to; - is standard output\n"
+    "  --every      every access of what is opened from now on, past the kernel's cache\n"
+    "  --sample N   one access of N in a row through each open file\n"
     "\n"
     "examples:\n"
     "  fallsctl trace record -o run.trace --every /fast/run7 -- ./solver /fast/run7\n"
@@ -168,6 +169,8 @@ struct recording {
     const char *path;
     char **command; /* NULL: there is none */
     bool every, was_on;
+    const char *sample; /* what the user has said; NULL: nothing */
+    char order[TRACE_ORDER];
     pid_t pid; /* of the command */
     int command_status;
     struct copy copy;
@@ -182,7 +185,7 @@ static int start(struct recording *recording, char why[static ATTRS_WHY])
         return r;
     recording->was_on = state.is_on && (state.every || !recording->every);
     if (!recording->was_on)
-        r = attrs_set(recording->path, "trace", recording->every ? "start every" : "start", why);
+        r = attrs_set(recording->path, "trace", recording->order, why);
     return r;
 }
 
@@ -251,7 +254,8 @@ enum ctl_status ctl_trace_record(int argc, char **argv)
     const char *out = NULL;
     struct recording recording = { .copy = { -1, -1, NULL, NULL, 0 } };
     const struct arg arg[] = { { .name = "-o", .other = "--output", .value = &out },
-                               { .name = "--every", .set = &recording.every } };
+                               { .name = "--every", .set = &recording.every },
+                               { .name = "--sample", .value = &recording.sample } };
     struct args args = { .verb = "trace record", .help = record_help, .arg = arg, .n_args = ARRAY_SIZE(arg) };
     enum ctl_status status;
     char why[ATTRS_WHY];
@@ -261,6 +265,8 @@ enum ctl_status ctl_trace_record(int argc, char **argv)
         return status;
     if (out == NULL || args.n == 0)
         return args_complain(args.verb, "which file or directory, and -o with which file?", NULL);
+    if (!trace_state_order(recording.every, recording.sample, recording.order))
+        return args_complain(args.verb, "--sample wants a number from 1 to 65535", NULL);
     recording.path = args.word[0];
     if (args.n > 1) {
         argv[args.n] = NULL; /* the words stand at the beginning of argv, and there was an option at least */
