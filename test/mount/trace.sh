@@ -65,6 +65,33 @@ ok 'export' trace export -o "$work/trace" "$mnt/a"
 same_accesses 'nothing after the end' "$work/trace" "$work/done"
 refused 'to stop it again' 'you have begun no trace here' trace stop "$mnt/a"
 
+# -- of a path --
+mkdir -p "$mnt/below/q" "$mnt/belowq"
+for name in below/a below/q/b belowq/c below.x; do
+    make_file "$name" 100000
+done
+ok 'start' trace start --every "$mnt"
+for name in below/a below/q/b belowq/c below.x; do
+    ok 'it is accessed' sh -c "'$client' sections '$mnt/$name' >'$work/done.${name##*/}'"
+done
+ok 'record' trace record -o "$work/recorded" "$mnt/below/q" -- sh -c "'$client' plain '$mnt/below/q/b' 1 100 >>'$work/done.b'; '$client' plain '$mnt/below.x' 1 100 >>'$work/done.below.x'"
+# has NAME PATH FILES: of a trace of that path, nothing but these
+has() {
+    ok "export of $1" trace export -o "$work/trace" "$2"
+    same "has its files: $1" "$(read_trace items "$work/trace" | grep '^file' | grep -o 'path=[^ ]*' | sort | tr '\n' ' ')" "$3"
+}
+has 'a file' "$mnt/below/a" 'path=below/a '
+same_accesses 'of a file' "$work/trace" "$work/done.a"
+same 'its patterns alone' "$(read_trace items "$work/trace" | grep -c '^pattern')" "$(cut -d' ' -f6- "$work/done.a" | grep -v '^-$' | sort -u | wc -l)"
+same 'its process alone' "$(read_trace items "$work/trace" | grep -c '^process')" 1
+has 'a directory' "$mnt/below" 'path=below/a path=below/q/b '
+cat "$work/done.a" "$work/done.b" >"$work/done"
+same_accesses 'of a directory' "$work/trace" "$work/done"
+has 'the mount' "$mnt" 'path=below.x path=below/a path=below/q/b path=belowq/c '
+same_accesses 'what was recorded' "$work/recorded" "$work/done.b"
+has 'what was not accessed' "$mnt/a" ''
+ok 'stop' trace stop "$mnt"
+
 # -- views --
 make_file v 100000
 ok 'a view' setfattr -n user.falls.view.odd -v 'stripe(1K, 2) element 1' "$mnt/v"
