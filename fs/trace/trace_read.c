@@ -247,8 +247,7 @@ static int read_head(struct reader *reader)
         return trace_refuse(reader->why, -EBADMSG, "is no trace: neither fallsfs nor strace -f -ttt -yy wrote it");
     if (le32toh(head.version) == 0 || le32toh(head.version) > TRACE_VERSION)
         return trace_refuse(reader->why, -EBADMSG,
-                            "is a trace of version %" PRIu32
-                            ", and this program reads up to %d: use a newer fallsctl",
+                            "is a trace of version %" PRIu32 ", and this program reads up to %d: use a newer fallsctl",
                             le32toh(head.version), TRACE_VERSION);
     len = le32toh(head.len);
     if (len < sizeof head || len > MAX_HEAD)
