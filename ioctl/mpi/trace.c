@@ -34,16 +34,20 @@ static struct {
     } known[KNOWN];
 } part = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
-static const char *directory(void)
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const char *directory; /* NULL: no trace is wanted */
+
+static void look(void)
 {
     const char *value = getenv("FALLSFS_MPI_TRACE");
 
-    return value != NULL && value[0] != 0 ? value : NULL;
+    directory = value != NULL && value[0] != 0 ? value : NULL;
 }
 
 bool mtrace_is_wanted(void)
 {
-    return directory() != NULL && !__atomic_load_n(&part.is_over, __ATOMIC_RELAXED);
+    (void) pthread_once(&once, look);
+    return directory != NULL && !__atomic_load_n(&part.is_over, __ATOMIC_RELAXED);
 }
 
 uint64_t mtrace_now(void)
@@ -165,12 +169,12 @@ static void begin_part(const struct file *file)
         return;
     whole_world(file, &rank, &n_ranks);
     part.pid = getpid();
-    snprintf(part.name, sizeof part.name, "%s", directory());
+    snprintf(part.name, sizeof part.name, "%s", directory);
     if (mkdir(part.name, 0777) < 0 && errno != EEXIST) {
         give_up(errno, "no trace is written: the directory above it is to be there, and writable");
         return;
     }
-    snprintf(part.name, sizeof part.name, "%s/rank.%d", directory(), rank);
+    snprintf(part.name, sizeof part.name, "%s/rank.%d", directory, rank);
     part.fd = open(part.name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
     if (part.fd < 0) {
         give_up(errno, errno == EEXIST ? "this rank is not traced: remove what another run has left, or name another "

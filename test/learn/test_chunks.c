@@ -170,9 +170,11 @@ ParameterizedTest(struct rank_case *row, chunks, ranks)
     while (trace.n_accesses < ARRAY_SIZE(access) && row->process[trace.n_accesses] != 9) {
         uint32_t who = row->process[trace.n_accesses];
 
-        access[trace.n_accesses] = (struct traced_access){
-            .process = who == 8 ? TRACE_NOBODY : who, .offset = trace.n_accesses, .len = 1, .at = trace.n_accesses
-        };
+        access[trace.n_accesses] = (struct traced_access){ .process = who == 8 ? TRACE_NOBODY : who,
+                                                           .pattern = TRACE_NOBODY,
+                                                           .offset = trace.n_accesses,
+                                                           .len = 1,
+                                                           .at = trace.n_accesses };
         trace.n_accesses++;
     }
     cr_assert_eq(touches_init(&touches, &trace, 0, NULL), 0);

@@ -189,7 +189,7 @@ ok 'no group stays' no_groups
 [ -z "$sanitized" ] || not 'no leak is of the library' grep -h "libfallsfs-$mpi.so" "$work"/report.*
 stop
 
-# -- traces --
+# -- traces, a single one of all ranks --
 make_volume 3
 start -o 'layout=stripe(4K)'
 # traced DIR WORDS: with 4 ranks
