@@ -385,7 +385,10 @@ static int trace_new(const struct options *options, struct mount *mount)
     if (r < 0)
         return r;
     requests_tell(tracing_note, mount->tracing);
-    return options->trace ? tracing_start(mount->tracing, inodes_root(mount->fs->inodes), geteuid(), false) : 0;
+    if (!options->trace)
+        return 0;
+    return tracing_start(mount->tracing, inodes_root(mount->fs->inodes), geteuid(), false,
+                         (uint16_t) options->trace_sample);
 }
 
 static int mount_fs(const struct options *options, struct troubles *troubles, struct fs *fs, bool *ret_usage_is_wrong)

@@ -111,17 +111,81 @@ static int add_access(struct touches *touches, const struct traced_access *acces
     return add_set(touches, access, rank, nest, 0, access->offset - start);
 }
 
-/* Finds the rank of a process, or gives it the next one. */
+/* -- ranks -- */
+
+#define NO_RANK UINT32_MAX
+
+/* Gives a process the next rank. */
+static void add_rank(struct touches *touches, uint32_t rank[], uint32_t process, uint32_t n_processes)
+{
+    rank[MIN(process, n_processes)] = touches->n_ranks; /* the kernel's stands last */
+    touches->first[touches->n_ranks] = SIZE_MAX;
+    touches->process[touches->n_ranks++] = process;
+}
+
+/* Finds the rank of a process, or gives it the next one, and notes where its touches begin. */
 static uint32_t rank_of(struct touches *touches, uint32_t rank[], uint32_t process, uint32_t n_processes)
 {
-    uint32_t *known = &rank[MIN(process, n_processes)]; /* the kernel's stands last */
+    uint32_t *known = &rank[MIN(process, n_processes)];
 
-    if (*known == UINT32_MAX) {
-        *known = touches->n_ranks;
-        touches->first[touches->n_ranks] = touches->n;
-        touches->process[touches->n_ranks++] = process;
-    }
+    if (*known == NO_RANK)
+        add_rank(touches, rank, process, n_processes);
+    if (touches->first[*known] == SIZE_MAX)
+        touches->first[*known] = touches->n;
     return *known;
+}
+
+/* A process that accesses the file, and its rank in MPI. */
+struct ranked {
+    uint32_t ranked, process;
+};
+
+static int by_ranked(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+
+    if (x->ranked != y->ranked)
+        return x->ranked < y->ranked ? -1 : 1;
+    return x->process < y->process ? -1 : x->process > y->process;
+}
+
+/* The processes that MPI has given ranks are in that order, before all others. */
+static int keep_ranks(struct touches *touches, const struct trace *trace, const struct timed timed[], size_t n,
+                      uint32_t rank[])
+{
+    cleanup(freep) struct ranked *found = NULL;
+    size_t n_found = 0;
+
+    if (trace->n_processes > 0 && (found = malloc(trace->n_processes * sizeof *found)) == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t process = trace->access[timed[i].index].process;
+
+        if (process == TRACE_NOBODY || rank[process] != NO_RANK || trace->process[process].ranked == 0)
+            continue;
+        rank[process] = 0; /* until its place is known */
+        found[n_found++] = (struct ranked){ trace->process[process].ranked, process };
+    }
+    if (n_found > 0)
+        qsort(found, n_found, sizeof *found, by_ranked);
+    for (size_t i = 0; i < n_found; i++)
+        add_rank(touches, rank, found[i].process, (uint32_t) trace->n_processes);
+    return 0;
+}
+
+static void count(struct touches *touches, const struct traced_access *access, bool is_placed)
+{
+    uint64_t stands_for = MAX(access->sampled, 1), len = is_placed ? access->len : 0;
+
+    touches->accesses++;
+    touches->of_accesses += stands_for;
+    if ((access->flags & TRACE_WRITES) != 0) {
+        touches->bytes_written += len;
+        touches->of_bytes_written += stands_for * len;
+    } else {
+        touches->bytes_read += len;
+        touches->of_bytes_read += stands_for * len;
+    }
 }
 
 int touches_init(struct touches *touches, const struct trace *trace, uint32_t file, struct nest *const pattern[])
@@ -135,17 +199,15 @@ int touches_init(struct touches *touches, const struct trace *trace, uint32_t fi
                                  .first = malloc((trace->n_processes + 1) * sizeof *touches->first) };
     r = (timed == NULL && n > 0) || rank == NULL || touches->process == NULL || touches->first == NULL ? -ENOMEM : 0;
     for (size_t i = 0; r == 0 && i <= trace->n_processes; i++)
-        rank[i] = UINT32_MAX;
+        rank[i] = NO_RANK;
+    if (r == 0)
+        r = keep_ranks(touches, trace, timed, n, rank);
     for (size_t i = 0; r == 0 && i < n; i++) {
         const struct traced_access *access = &trace->access[timed[i].index];
 
         r = add_access(touches, access, rank_of(touches, rank, access->process, (uint32_t) trace->n_processes),
                        pattern);
-        touches->accesses++;
-        if (r == 0 && (access->flags & TRACE_WRITES) != 0)
-            touches->bytes_written += access->len;
-        else if (r == 0)
-            touches->bytes_read += access->len;
+        count(touches, access, r == 0);
         if (r == -E2BIG) {
             touches->unplaced++;
             r = 0;

@@ -184,13 +184,15 @@ void strace_tasks_remove(struct strace_tasks *tasks, int64_t pid)
     *task = tasks->task[--tasks->n];
 }
 
-struct strace_task *strace_tasks_forking(struct strace_tasks *tasks, bool (*is_fork)(const char *call))
+size_t strace_tasks_forking(struct strace_tasks *tasks, bool (*is_fork)(const char *call))
 {
+    size_t n = 0;
+
     for (size_t i = 0; i < tasks->n; i++) {
         struct strace_task *task = &tasks->task[i];
 
-        if (task->pending != NULL && !task->has_child && is_fork(task->pending))
-            return task;
+        task->may_have_made = task->pending != NULL && !task->has_child && is_fork(task->pending);
+        n += task->may_have_made;
     }
-    return NULL;
+    return n;
 }

@@ -29,7 +29,8 @@ struct strace_task {
     struct strace_fds *fds;
     char *pending; /* the call that it is in, as far as it was written; NULL: none */
     uint64_t pending_at;
-    bool has_child; /* pending is a fork whose child has been seen already */
+    bool has_child;     /* pending is a fork whose child has been seen already */
+    bool may_have_made; /* while it is looked for who has made a task */
 };
 
 struct strace_tasks {
@@ -50,8 +51,9 @@ int strace_tasks_fork(struct strace_tasks *tasks, int64_t parent, int64_t pid, u
 /* Forgets one that has ended. */
 void strace_tasks_remove(struct strace_tasks *tasks, int64_t pid);
 
-/* The first that is in a call that makes a task, as is_fork tells, whose child has not been seen; NULL: none is. */
-struct strace_task *strace_tasks_forking(struct strace_tasks *tasks, bool (*is_fork)(const char *call));
+/* Marks as may_have_made those that are in a call that makes a task, as is_fork tells, whose child has not been seen, and
+ * no others. Returns how many that are. */
+size_t strace_tasks_forking(struct strace_tasks *tasks, bool (*is_fork)(const char *call));
 
 /* What a descriptor refers to; NULL: nothing that is known. */
 struct strace_description *strace_fds_get(const struct strace_fds *fds, int64_t fd);

@@ -9,7 +9,7 @@
 #ifndef FALLSFS_FS_TRACE_TRACE_H
 #define FALLSFS_FS_TRACE_TRACE_H
 
-#include "fs/trace/trace_format.h"
+#include "ioctl/trace/trace_format.h"
 #include "layout/falls.h"
 
 #include <stdio.h>
@@ -26,6 +26,7 @@ struct traced_file {
 
 struct traced_process {
     uint32_t number, uid, tgid;
+    uint32_t ranked; /* its rank in MPI_COMM_WORLD and 1; 0: it has none */
     uint64_t start;
     char *name;
 };
@@ -41,11 +42,13 @@ struct traced_access {
     uint32_t process, file, pattern; /* numbers while the trace is being read, then indices */
     uint32_t took, group, rank;
     uint16_t how, flags; /* enum trace_how, enum trace_access_flag */
+    uint16_t sampled;    /* it stands for so many; 0: for itself */
 };
 
 struct trace {
     uint64_t began;
     uint32_t flags;        /* enum trace_flag */
+    uint32_t n_ranks;      /* of an MPI program; 0: it is of none */
     bool cut;              /* the source ended within an item */
     uint64_t dropped;      /* accesses that are known to be missing */
     uint64_t open_already; /* handles whose accesses may be missing */

@@ -116,6 +116,7 @@ static int read_process(struct reader *reader)
     process = (struct traced_process){ .number = le32toh(item.number),
                                        .uid = le32toh(item.uid),
                                        .tgid = le32toh(item.tgid),
+                                       .ranked = le32toh(item.ranked),
                                        .start = le64toh(item.start),
                                        .name = item_text(reader, 0, &r) };
     return r < 0 ? r : trace_add_process(reader->trace, process);
@@ -150,7 +151,8 @@ static int read_access(struct reader *reader)
                                      .group = le32toh(item.group),
                                      .rank = le32toh(item.rank),
                                      .how = le16toh(item.how),
-                                     .flags = le16toh(item.flags) };
+                                     .flags = le16toh(item.flags),
+                                     .sampled = le16toh(item.item.sampled) };
     if (access.offset > FALLS_LIMIT || access.len > FALLS_LIMIT - access.offset)
         return damaged(reader, "an access reaches past 2^62");
     if (access.how > TRACE_BY_LIST)
@@ -243,16 +245,16 @@ static int read_head(struct reader *reader)
         return r;
     if (r == 0 || memcmp(head.magic, TRACE_MAGIC, sizeof head.magic) != 0)
         return trace_refuse(reader->why, -EBADMSG, "is no trace: neither fallsfs nor strace -f -ttt -yy wrote it");
-    if (le32toh(head.version) != TRACE_VERSION)
+    if (le32toh(head.version) == 0 || le32toh(head.version) > TRACE_VERSION)
         return trace_refuse(reader->why, -EBADMSG,
-                            "is a trace of version %" PRIu32
-                            ", and this program reads version %d: use a newer fallsctl",
+                            "is a trace of version %" PRIu32 ", and this program reads up to %d: use a newer fallsctl",
                             le32toh(head.version), TRACE_VERSION);
     len = le32toh(head.len);
     if (len < sizeof head || len > MAX_HEAD)
         return damaged(reader, "a head of %" PRIu32 " bytes", len);
     reader->trace->began = le64toh(head.began);
     reader->trace->flags = le32toh(head.flags);
+    reader->trace->n_ranks = le32toh(head.n_ranks);
     reader->at = len;
     r = pass_over(reader, len - sizeof head);
     reader->trace->cut = r == 0;

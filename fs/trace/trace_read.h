@@ -10,8 +10,6 @@
 
 #include "fs/trace/trace.h"
 
-#define TRACE_MAX_ITEM (1u << 20) /* bytes of an item that is looked at */
-
 /* Adds what the file holds to a trace, whose accesses then have numbers. -EBADMSG it is no trace, or damaged, -E2BIG,
  * -ENOMEM, -EIO; ret_why says at which byte. The trace has then what stands before. */
 int trace_read(FILE *in, struct trace *trace, char ret_why[static TRACE_WHY]);

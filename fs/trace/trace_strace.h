@@ -9,8 +9,8 @@
  *
  * Calls that read or write where the descriptor stands are placed by following open, lseek, dup and fork. Where a
  * descriptor stands that was open before strace began nobody knows: it is thought to be at the beginning, and counted
- * in open_already. Where several processes fork at once, whoever is new is taken for the child of the first of them.
- * Memory maps leave no trace. */
+ * in open_already. Where several processes fork at once, what their calls return, further on, tells whose child it is
+ * that is new. Lines that are too long are left out and counted as dropped. Memory maps leave no trace. */
 #ifndef FALLSFS_FS_TRACE_TRACE_STRACE_H
 #define FALLSFS_FS_TRACE_TRACE_STRACE_H
 
@@ -20,8 +20,6 @@
 #define TRACE_STRACE_CALLS                                                                                             \
     "read,write,pread64,pwrite64,readv,writev,preadv,pwritev,preadv2,pwritev2,?open,openat,?openat2,?creat,lseek,dup," \
     "?dup2,dup3,fcntl,?fork,?vfork,clone,?clone3,close,?close_range,ftruncate,copy_file_range,sendfile,execve,exit_group"
-
-#define STRACE_MAX_LINE (64u << 10) /* bytes; a longer line is left out and counted as dropped */
 
 /* Adds the accesses to a trace, which then has numbers as after trace_read. -EBADMSG no line of strace is in it, or its
  * options were others; -E2BIG, -ENOMEM, -EIO: ret_why says what. */

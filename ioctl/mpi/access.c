@@ -2,6 +2,7 @@
 #include "ioctl/client/client.h"
 #include "ioctl/mpi/file.h"
 #include "ioctl/mpi/stage.h"
+#include "ioctl/mpi/trace.h"
 #include "ioctl/mpi/types.h"
 
 #include <stdio.h>
@@ -519,16 +520,34 @@ static void end_begin(struct file *file, int r, uint64_t bytes)
     pthread_mutex_unlock(&file->lock);
 }
 
+/* What was refused before it began is no access. */
+static void trace(const struct transfer *transfer, unsigned how, uint64_t began, bool failed)
+{
+    struct mtrace_call call = { .began = began, .at = transfer->at };
+
+    if (began == 0 || transfer->view == NULL || transfer->bytes == 0)
+        return;
+    call.view = transfer->view;
+    __atomic_fetch_add(&call.view->refs, 1, __ATOMIC_RELAXED);
+    mtrace_end(transfer->file, &call, how, failed ? transfer->bytes : transfer->valid, failed);
+}
+
 int mfile_access(struct file *file, unsigned how, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype type,
                  MPI_Status *status, MPI_Request *request)
 {
     struct transfer transfer = { .file = file, .buf = buf, .write = (how & ACCESS_WRITE) != 0 };
-    const bool split = (how & ACCESS_SPLIT) != 0, begun = split && begin_split(file, transfer.write);
+    const bool split = (how & ACCESS_SPLIT) != 0;
+    const uint64_t began = mtrace_now();
+    bool begun;
     int r, wrong;
 
+    if ((how & ACCESS_SHARED) != 0)
+        return mfile_shared(file, how);
+    begun = split && begin_split(file, transfer.write);
     r = types_get(type, &transfer.memory);
     wrong = r == -EINVAL ? MPI_ERR_TYPE : error_class(r);
     r = run(&transfer, how, offset, count, split && !begun ? MPI_ERR_IO : wrong);
+    trace(&transfer, how, began, r != MPI_SUCCESS);
     typemap_put(transfer.memory);
     mview_put(transfer.view);
     if (begun)

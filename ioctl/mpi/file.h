@@ -42,6 +42,7 @@ struct view {
     MPI_Datatype etype, filetype; /* our own, unless they are predefined */
     uint64_t etype_size;
     struct tile *tile;
+    uint32_t traced; /* its number in the trace; 0: it has none yet; trace.c has a lock for it */
 };
 
 /* Which way the bytes of a call go, and why that one. */
@@ -76,6 +77,8 @@ struct file {
     bool alone_read, alone_write; /* collective calls are not to be collective */
     uint64_t max_stage;           /* bytes of copies at a time */
     uint64_t max_pieces;          /* of a list, at a time */
+    uint32_t group_number;        /* the same for all ranks, and hardly another file's; never 0 */
+    uint32_t traced, opened;      /* the file's number in the trace, 0: none, and that of this open */
     struct fallsfs_group *group;  /* NULL: one rank */
     pthread_mutex_t round;        /* one collective call at a time */
 
@@ -129,8 +132,12 @@ void mfile_forget_tiles(struct file *file);
 /* Hands the file over; a collective call. For what may be done by it, FILE_THEIRS; within a split call, MPI_ERR_IO. */
 int mfile_hand_over(struct file *file, const char *why);
 
-/* A call that needs the shared pointer and is not collective. */
-int mfile_shared(struct file *file);
+/* A call that needs the shared pointer, of one rank or collective: how has ACCESS_ALL then. */
+int mfile_shared(struct file *file, unsigned how);
+
+/* Remembers the view of a file that is the MPI's. */
+void mfile_note_view(struct file *file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
+                     const char *datarep);
 
 /* -- access.c -- */
 
@@ -139,7 +146,8 @@ enum access {
     ACCESS_AT = 2,  /* at an offset of its own */
     ACCESS_ALL = 4, /* collective */
     ACCESS_SPLIT = 8,
-    ACCESS_LATER = 16, /* nonblocking; never collective here, as others may wait for what comes after it */
+    ACCESS_LATER = 16,  /* nonblocking; never collective here, as others may wait for what comes after it */
+    ACCESS_SHARED = 32, /* at the shared pointer */
 };
 
 /* buf is only read by what writes files. A collective call that cannot be made is an error of it on all ranks. */

@@ -7,6 +7,7 @@
  * inside of one of its functions, means itself: a thread that is inside already goes straight on. */
 #include "ioctl/mpi/file.h"
 #include "ioctl/mpi/real.h"
+#include "ioctl/mpi/trace.h"
 
 static _Thread_local unsigned inside;
 
@@ -25,8 +26,6 @@ static struct file *enter(MPI_File fh)
     return inside++ == 0 && !info_is_off() ? mhandles_get(fh) : NULL;
 }
 
-#define NO_DATA (-1) /* a call that moves none */
-
 /* What a call has moved, as far as anybody can tell: without a status, what was asked for. */
 static MPI_Count moved(const MPI_Status *status, MPI_Count count, MPI_Datatype type)
 {
@@ -38,10 +37,19 @@ static MPI_Count moved(const MPI_Status *status, MPI_Count count, MPI_Datatype t
 }
 
 /* What the MPI has moved for a file that there is a struct of. */
-static void count_theirs(struct file *file, MPI_Count bytes)
+static void end_theirs(struct file *file, struct mtrace_call *call, unsigned how, int r, MPI_Count bytes)
 {
-    if (bytes != NO_DATA)
+    if (r == MPI_SUCCESS)
         mfile_count(file, is_theirs(file) ? WAY_THEIRS : WAY_SHARED, (uint64_t) bytes);
+    mtrace_end(file, call, how, (uint64_t) bytes, r != MPI_SUCCESS);
+}
+
+/* The view of a file that is the MPI's: only who traces wants to know. */
+static void note_view(struct file *file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
+                      const char *datarep, int r)
+{
+    if (r == MPI_SUCCESS && mtrace_is_wanted())
+        mfile_note_view(file, disp, etype, filetype, datarep);
 }
 
 /* An error of ours is the file's error handler's, like one of the MPI's. */
@@ -54,9 +62,9 @@ static int leave(struct file *file, MPI_File fh, int r, bool ours)
     return r;
 }
 
-/* do_: what is done when the file is ours; it may turn out to be the MPI's all the same. bytes: what the MPI's own has
- * moved. */
-#define FUNCTION(prefix, name, parameters, arguments, bytes, do_)                          \
+/* do_: what is done when the file is ours; it may turn out to be the MPI's all the same. before_, after_: what is noted
+ * around the MPI's own. */
+#define FUNCTION(prefix, name, parameters, arguments, do_, before_, after_)                \
     int fallsfs_##prefix##_File_##name parameters;                                         \
     int fallsfs_##prefix##_File_##name parameters                                          \
     {                                                                                      \
@@ -66,25 +74,34 @@ static int leave(struct file *file, MPI_File fh, int r, bool ours)
         const bool ours = r != FILE_THEIRS, no_sieving = file != NULL && file->no_sieving; \
                                                                                            \
         if (!ours) {                                                                       \
+            struct mtrace_call call = { .began = 0 };                                      \
             int(*next) parameters;                                                         \
                                                                                            \
             real_find(&known, #prefix "_File_" #name, &next);                              \
+            if (file != NULL)                                                              \
+                before_;                                                                   \
             if (no_sieving)                                                                \
                 sieving_stop();                                                            \
             r = next arguments;                                                            \
             if (no_sieving)                                                                \
                 sieving_go_on();                                                           \
-            if (file != NULL && r == MPI_SUCCESS)                                          \
-                count_theirs(file, bytes);                                                 \
+            if (file != NULL)                                                              \
+                after_;                                                                    \
+            (void) call;                                                                   \
         }                                                                                  \
         return leave(file, fh, r, ours);                                                   \
     }
 
 /* What has a name and its profiling name. */
-#define BOTH_MOVE(name, parameters, arguments, bytes, do_) \
-    FUNCTION(MPI, name, parameters, arguments, bytes, do_) \
-    FUNCTION(PMPI, name, parameters, arguments, bytes, do_)
-#define BOTH(name, parameters, arguments, do_) BOTH_MOVE(name, parameters, arguments, NO_DATA, do_)
+#define BOTH_NOTED(name, parameters, arguments, do_, before_, after_) \
+    FUNCTION(MPI, name, parameters, arguments, do_, before_, after_)  \
+    FUNCTION(PMPI, name, parameters, arguments, do_, before_, after_)
+#define BOTH(name, parameters, arguments, do_) BOTH_NOTED(name, parameters, arguments, do_, (void) 0, (void) 0)
+
+/* What moves data; bytes: what the MPI's own has moved, when it went well. */
+#define BOTH_MOVE(name, parameters, arguments, how, offset, bytes, do_)                         \
+    BOTH_NOTED(name, parameters, arguments, do_, call = mtrace_begin_theirs(file, how, offset), \
+               end_theirs(file, &call, how, r, r == MPI_SUCCESS ? (bytes) : MOVED_ASKED))
 
 /* What has a form for large counts, too. */
 #if MPI_VERSION >= 4
@@ -94,96 +111,94 @@ static int leave(struct file *file, MPI_File fh, int r, bool ours)
 #endif
 
 #define MOVED_ASKED moved(MPI_STATUS_IGNORE, count, datatype)
-#define READ_(name, count_type, do_)                                                                       \
+#define MOVED       moved(status, count, datatype)
+
+#define READ_(name, count_type, how)                                                                       \
     BOTH_MOVE(name, (MPI_File fh, void *buf, count_type count, MPI_Datatype datatype, MPI_Status *status), \
-              (fh, buf, count, datatype, status), moved(status, count, datatype), do_)
-#define WRITE_(name, count_type, do_)                                                                            \
+              (fh, buf, count, datatype, status), how, 0, MOVED,                                           \
+              mfile_access(file, how, 0, buf, count, datatype, status, NULL))
+#define WRITE_(name, count_type, how)                                                                            \
     BOTH_MOVE(name, (MPI_File fh, const void *buf, count_type count, MPI_Datatype datatype, MPI_Status *status), \
-              (fh, buf, count, datatype, status), moved(status, count, datatype), do_)
-#define READ_AT_(name, count_type, do_)                                                                           \
+              (fh, buf, count, datatype, status), (how) | ACCESS_WRITE, 0, MOVED,                                \
+              mfile_access(file, (how) | ACCESS_WRITE, 0, drop_const(buf), count, datatype, status, NULL))
+#define READ_AT_(name, count_type, how)                                                                           \
     BOTH_MOVE(                                                                                                    \
         name,                                                                                                     \
         (MPI_File fh, MPI_Offset offset, void *buf, count_type count, MPI_Datatype datatype, MPI_Status *status), \
-        (fh, offset, buf, count, datatype, status), moved(status, count, datatype), do_)
-#define WRITE_AT_(name, count_type, do_)                                                                 \
-    BOTH_MOVE(name,                                                                                      \
-              (MPI_File fh, MPI_Offset offset, const void *buf, count_type count, MPI_Datatype datatype, \
-               MPI_Status *status),                                                                      \
-              (fh, offset, buf, count, datatype, status), moved(status, count, datatype), do_)
-#define IREAD_(name, count_type, do_)                                                                        \
+        (fh, offset, buf, count, datatype, status), (how) | ACCESS_AT, offset, MOVED,                             \
+        mfile_access(file, (how) | ACCESS_AT, offset, buf, count, datatype, status, NULL))
+#define WRITE_AT_(name, count_type, how)                                                             \
+    BOTH_MOVE(                                                                                       \
+        name,                                                                                        \
+        (MPI_File fh, MPI_Offset offset, const void *buf, count_type count, MPI_Datatype datatype,   \
+         MPI_Status *status),                                                                        \
+        (fh, offset, buf, count, datatype, status), (how) | ACCESS_AT | ACCESS_WRITE, offset, MOVED, \
+        mfile_access(file, (how) | ACCESS_AT | ACCESS_WRITE, offset, drop_const(buf), count, datatype, status, NULL))
+#define IREAD_(name, count_type, how)                                                                        \
     BOTH_MOVE(name, (MPI_File fh, void *buf, count_type count, MPI_Datatype datatype, MPI_Request *request), \
-              (fh, buf, count, datatype, request), MOVED_ASKED, do_)
-#define IWRITE_(name, count_type, do_)                                                                             \
-    BOTH_MOVE(name, (MPI_File fh, const void *buf, count_type count, MPI_Datatype datatype, MPI_Request *request), \
-              (fh, buf, count, datatype, request), MOVED_ASKED, do_)
-#define IREAD_AT_(name, count_type, do_)                                                                            \
+              (fh, buf, count, datatype, request), (how) | ACCESS_LATER, 0, MOVED_ASKED,                     \
+              mfile_access(file, (how) | ACCESS_LATER, 0, buf, count, datatype, NULL, request))
+#define IWRITE_(name, count_type, how)                                                                       \
+    BOTH_MOVE(                                                                                               \
+        name, (MPI_File fh, const void *buf, count_type count, MPI_Datatype datatype, MPI_Request *request), \
+        (fh, buf, count, datatype, request), (how) | ACCESS_LATER | ACCESS_WRITE, 0, MOVED_ASKED,            \
+        mfile_access(file, (how) | ACCESS_LATER | ACCESS_WRITE, 0, drop_const(buf), count, datatype, NULL, request))
+#define IREAD_AT_(name, count_type, how)                                                                            \
     BOTH_MOVE(                                                                                                      \
         name,                                                                                                       \
         (MPI_File fh, MPI_Offset offset, void *buf, count_type count, MPI_Datatype datatype, MPI_Request *request), \
-        (fh, offset, buf, count, datatype, request), MOVED_ASKED, do_)
-#define IWRITE_AT_(name, count_type, do_)                                                                \
-    BOTH_MOVE(name,                                                                                      \
-              (MPI_File fh, MPI_Offset offset, const void *buf, count_type count, MPI_Datatype datatype, \
-               MPI_Request *request),                                                                    \
-              (fh, offset, buf, count, datatype, request), MOVED_ASKED, do_)
-#define READ_BEGIN_(name, count_type, do_)                                                                         \
-    BOTH_MOVE(name, (MPI_File fh, void *buf, count_type count, MPI_Datatype datatype), (fh, buf, count, datatype), \
-              MOVED_ASKED, do_)
-#define WRITE_BEGIN_(name, count_type, do_)                                                  \
-    BOTH_MOVE(name, (MPI_File fh, const void *buf, count_type count, MPI_Datatype datatype), \
-              (fh, buf, count, datatype), MOVED_ASKED, do_)
-#define READ_AT_BEGIN_(name, count_type, do_)                                                             \
-    BOTH_MOVE(name, (MPI_File fh, MPI_Offset offset, void *buf, count_type count, MPI_Datatype datatype), \
-              (fh, offset, buf, count, datatype), MOVED_ASKED, do_)
-#define WRITE_AT_BEGIN_(name, count_type, do_)                                                                  \
-    BOTH_MOVE(name, (MPI_File fh, MPI_Offset offset, const void *buf, count_type count, MPI_Datatype datatype), \
-              (fh, offset, buf, count, datatype), MOVED_ASKED, do_)
-#define READ_END(name, do_)  BOTH(name, (MPI_File fh, void *buf, MPI_Status *status), (fh, buf, status), do_)
-#define WRITE_END(name, do_) BOTH(name, (MPI_File fh, const void *buf, MPI_Status *status), (fh, buf, status), do_)
-
-#define DO(how)       mfile_access(file, how, 0, buf, count, datatype, status, NULL)
-#define DO_WRITE(how) mfile_access(file, (how) | ACCESS_WRITE, 0, drop_const(buf), count, datatype, status, NULL)
-#define DO_AT(how)    mfile_access(file, (how) | ACCESS_AT, offset, buf, count, datatype, status, NULL)
-#define DO_WRITE_AT(how) \
-    mfile_access(file, (how) | ACCESS_AT | ACCESS_WRITE, offset, drop_const(buf), count, datatype, status, NULL)
-#define DO_LATER(how) mfile_access(file, (how) | ACCESS_LATER, 0, buf, count, datatype, NULL, request)
-#define DO_WRITE_LATER(how) \
-    mfile_access(file, (how) | ACCESS_LATER | ACCESS_WRITE, 0, drop_const(buf), count, datatype, NULL, request)
-#define DO_AT_LATER(how) \
-    mfile_access(file, (how) | ACCESS_LATER | ACCESS_AT, offset, buf, count, datatype, NULL, request)
-#define DO_WRITE_AT_LATER(how)                                                                                    \
-    mfile_access(file, (how) | ACCESS_LATER | ACCESS_AT | ACCESS_WRITE, offset, drop_const(buf), count, datatype, \
-                 NULL, request)
-#define SPLIT         (ACCESS_ALL | ACCESS_SPLIT)
-#define DO_SPLIT(how) mfile_access(file, (how) | SPLIT, 0, drop_const(buf), count, datatype, MPI_STATUS_IGNORE, NULL)
-#define DO_SPLIT_AT(how) \
-    mfile_access(file, (how) | SPLIT | ACCESS_AT, offset, drop_const(buf), count, datatype, MPI_STATUS_IGNORE, NULL)
+        (fh, offset, buf, count, datatype, request), (how) | ACCESS_LATER | ACCESS_AT, offset, MOVED_ASKED,         \
+        mfile_access(file, (how) | ACCESS_LATER | ACCESS_AT, offset, buf, count, datatype, NULL, request))
+#define IWRITE_AT_(name, count_type, how)                                                                           \
+    BOTH_MOVE(name,                                                                                                 \
+              (MPI_File fh, MPI_Offset offset, const void *buf, count_type count, MPI_Datatype datatype,            \
+               MPI_Request *request),                                                                               \
+              (fh, offset, buf, count, datatype, request), (how) | ACCESS_LATER | ACCESS_AT | ACCESS_WRITE, offset, \
+              MOVED_ASKED,                                                                                          \
+              mfile_access(file, (how) | ACCESS_LATER | ACCESS_AT | ACCESS_WRITE, offset, drop_const(buf), count,   \
+                           datatype, NULL, request))
+#define BEGIN_(name, count_type, const_, how)                                                 \
+    BOTH_MOVE(name, (MPI_File fh, const_ void *buf, count_type count, MPI_Datatype datatype), \
+              (fh, buf, count, datatype), (how) | SPLIT, 0, MOVED_ASKED,                      \
+              mfile_access(file, (how) | SPLIT, 0, drop_const(buf), count, datatype, MPI_STATUS_IGNORE, NULL))
+#define AT_BEGIN_(name, count_type, const_, how)                                                                 \
+    BOTH_MOVE(name, (MPI_File fh, MPI_Offset offset, const_ void *buf, count_type count, MPI_Datatype datatype), \
+              (fh, offset, buf, count, datatype), (how) | SPLIT | ACCESS_AT, offset, MOVED_ASKED,                \
+              mfile_access(file, (how) | SPLIT | ACCESS_AT, offset, drop_const(buf), count, datatype,            \
+                           MPI_STATUS_IGNORE, NULL))
+#define SPLIT                                  (ACCESS_ALL | ACCESS_SPLIT)
+#define READ_BEGIN_(name, count_type, how)     BEGIN_(name, count_type, , how)
+#define WRITE_BEGIN_(name, count_type, how)    BEGIN_(name, count_type, const, (how) | ACCESS_WRITE)
+#define READ_AT_BEGIN_(name, count_type, how)  AT_BEGIN_(name, count_type, , how)
+#define WRITE_AT_BEGIN_(name, count_type, how) AT_BEGIN_(name, count_type, const, (how) | ACCESS_WRITE)
+#define READ_END(name, do_)                    BOTH(name, (MPI_File fh, void *buf, MPI_Status *status), (fh, buf, status), do_)
+#define WRITE_END(name, do_)                   BOTH(name, (MPI_File fh, const void *buf, MPI_Status *status), (fh, buf, status), do_)
 
 /* -- one rank -- */
 
-COUNTED(READ_, read, DO(0))
-COUNTED(WRITE_, write, DO_WRITE(0))
-COUNTED(READ_AT_, read_at, DO_AT(0))
-COUNTED(WRITE_AT_, write_at, DO_WRITE_AT(0))
-COUNTED(IREAD_, iread, DO_LATER(0))
-COUNTED(IWRITE_, iwrite, DO_WRITE_LATER(0))
-COUNTED(IREAD_AT_, iread_at, DO_AT_LATER(0))
-COUNTED(IWRITE_AT_, iwrite_at, DO_WRITE_AT_LATER(0))
+COUNTED(READ_, read, 0)
+COUNTED(WRITE_, write, 0)
+COUNTED(READ_AT_, read_at, 0)
+COUNTED(WRITE_AT_, write_at, 0)
+COUNTED(IREAD_, iread, 0)
+COUNTED(IWRITE_, iwrite, 0)
+COUNTED(IREAD_AT_, iread_at, 0)
+COUNTED(IWRITE_AT_, iwrite_at, 0)
 
 /* -- all ranks -- */
 
-COUNTED(READ_, read_all, DO(ACCESS_ALL))
-COUNTED(WRITE_, write_all, DO_WRITE(ACCESS_ALL))
-COUNTED(READ_AT_, read_at_all, DO_AT(ACCESS_ALL))
-COUNTED(WRITE_AT_, write_at_all, DO_WRITE_AT(ACCESS_ALL))
-COUNTED(IREAD_, iread_all, DO_LATER(ACCESS_ALL))
-COUNTED(IWRITE_, iwrite_all, DO_WRITE_LATER(ACCESS_ALL))
-COUNTED(IREAD_AT_, iread_at_all, DO_AT_LATER(ACCESS_ALL))
-COUNTED(IWRITE_AT_, iwrite_at_all, DO_WRITE_AT_LATER(ACCESS_ALL))
-COUNTED(READ_BEGIN_, read_all_begin, DO_SPLIT(0))
-COUNTED(WRITE_BEGIN_, write_all_begin, DO_SPLIT(ACCESS_WRITE))
-COUNTED(READ_AT_BEGIN_, read_at_all_begin, DO_SPLIT_AT(0))
-COUNTED(WRITE_AT_BEGIN_, write_at_all_begin, DO_SPLIT_AT(ACCESS_WRITE))
+COUNTED(READ_, read_all, ACCESS_ALL)
+COUNTED(WRITE_, write_all, ACCESS_ALL)
+COUNTED(READ_AT_, read_at_all, ACCESS_ALL)
+COUNTED(WRITE_AT_, write_at_all, ACCESS_ALL)
+COUNTED(IREAD_, iread_all, ACCESS_ALL)
+COUNTED(IWRITE_, iwrite_all, ACCESS_ALL)
+COUNTED(IREAD_AT_, iread_at_all, ACCESS_ALL)
+COUNTED(IWRITE_AT_, iwrite_at_all, ACCESS_ALL)
+COUNTED(READ_BEGIN_, read_all_begin, 0)
+COUNTED(WRITE_BEGIN_, write_all_begin, 0)
+COUNTED(READ_AT_BEGIN_, read_at_all_begin, 0)
+COUNTED(WRITE_AT_BEGIN_, write_at_all_begin, 0)
 READ_END(read_all_end, mfile_access_end(file, false, status))
 WRITE_END(write_all_end, mfile_access_end(file, true, status))
 READ_END(read_at_all_end, mfile_access_end(file, false, status))
@@ -191,26 +206,27 @@ WRITE_END(write_at_all_end, mfile_access_end(file, true, status))
 
 /* -- with the shared pointer -- */
 
-COUNTED(READ_, read_shared, mfile_shared(file))
-COUNTED(WRITE_, write_shared, mfile_shared(file))
-COUNTED(IREAD_, iread_shared, mfile_shared(file))
-COUNTED(IWRITE_, iwrite_shared, mfile_shared(file))
-BOTH(get_position_shared, (MPI_File fh, MPI_Offset *offset), (fh, offset), mfile_shared(file))
+COUNTED(READ_, read_shared, ACCESS_SHARED)
+COUNTED(WRITE_, write_shared, ACCESS_SHARED)
+COUNTED(IREAD_, iread_shared, ACCESS_SHARED)
+COUNTED(IWRITE_, iwrite_shared, ACCESS_SHARED)
+BOTH(get_position_shared, (MPI_File fh, MPI_Offset *offset), (fh, offset), mfile_shared(file, 0))
 
-#define HAND_OVER mfile_hand_over(file, "the shared pointer is the MPI's")
-COUNTED(READ_, read_ordered, HAND_OVER)
-COUNTED(WRITE_, write_ordered, HAND_OVER)
-COUNTED(READ_BEGIN_, read_ordered_begin, HAND_OVER)
-COUNTED(WRITE_BEGIN_, write_ordered_begin, HAND_OVER)
+COUNTED(READ_, read_ordered, ACCESS_SHARED | ACCESS_ALL)
+COUNTED(WRITE_, write_ordered, ACCESS_SHARED | ACCESS_ALL)
+COUNTED(READ_BEGIN_, read_ordered_begin, ACCESS_SHARED)
+COUNTED(WRITE_BEGIN_, write_ordered_begin, ACCESS_SHARED)
 READ_END(read_ordered_end, MPI_ERR_IO) /* none has begun: the file would be the MPI's */
 WRITE_END(write_ordered_end, MPI_ERR_IO)
-BOTH(seek_shared, (MPI_File fh, MPI_Offset offset, int whence), (fh, offset, whence), HAND_OVER)
+BOTH(seek_shared, (MPI_File fh, MPI_Offset offset, int whence), (fh, offset, whence), mfile_shared(file, ACCESS_ALL))
 
 /* -- views and pointers -- */
 
-BOTH(set_view,
-     (MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep, MPI_Info info),
-     (fh, disp, etype, filetype, datarep, info), mfile_set_view(file, disp, etype, filetype, datarep, info))
+BOTH_NOTED(set_view,
+           (MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep,
+            MPI_Info info),
+           (fh, disp, etype, filetype, datarep, info), mfile_set_view(file, disp, etype, filetype, datarep, info),
+           (void) 0, note_view(file, disp, etype, filetype, datarep, r))
 BOTH(get_view, (MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep),
      (fh, disp, etype, filetype, datarep), mfile_get_view(file, disp, etype, filetype, datarep))
 BOTH(seek, (MPI_File fh, MPI_Offset offset, int whence), (fh, offset, whence), mfile_seek(file, offset, whence))

@@ -11,6 +11,7 @@
 #include "ioctl/mpi/file.h"
 #include "ioctl/mpi/real.h"
 #include "ioctl/mpi/stage.h"
+#include "ioctl/mpi/trace.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -330,6 +331,7 @@ static void agree(struct file *file, MPI_Comm comm, const char *name, MPI_Info i
             object(&all, AGAINST_JOIN);
     }
     vote(comm, &all);
+    file->group_number = (uint32_t) all.token[0] | 1;
     take_flags(file, all.flags, info);
     if (all.against == 0 && file->n_ranks > 1) {
         join(file, &all);
@@ -371,6 +373,14 @@ static bool is_for_files(MPI_Comm comm)
     return comm != MPI_COMM_NULL && PMPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS && !inter;
 }
 
+/* Of a file that is the MPI's, who traces has to know the view all the same. */
+static void begin_trace(struct file *file, const char *name)
+{
+    if (file->view == NULL)
+        (void) mview_init(file); /* without one, what is accessed is counted as missing */
+    mtrace_open(file, path_of(name));
+}
+
 int mfile_open(mpi_file_open *opener, MPI_Comm comm, const char *name, int amode, MPI_Info info, MPI_File *handle)
 {
     MPI_Info own = MPI_INFO_NULL;
@@ -398,6 +408,8 @@ int mfile_open(mpi_file_open *opener, MPI_Comm comm, const char *name, int amode
         return r;
     }
     file->handle = *handle;
+    if (mtrace_is_wanted())
+        begin_trace(file, name);
     mhandles_add(file);
     return MPI_SUCCESS;
 }
@@ -407,5 +419,6 @@ void mfile_close(struct file *file)
     mhandles_remove(file);
     if (info_is_wanted() && file->rank == 0)
         info_say(file);
+    mtrace_close(file);
     give_back(file);
 }

@@ -238,6 +238,16 @@ int mfile_set_view(struct file *file, MPI_Offset disp, MPI_Datatype etype, MPI_D
     return r;
 }
 
+void mfile_note_view(struct file *file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep)
+{
+    struct view *view = NULL;
+    bool is_native = strcasecmp(datarep, "native") == 0;
+
+    if (is_native && make_view(file, disp, etype, filetype, &view) != MPI_SUCCESS)
+        view = NULL;
+    take_view(file, view, true);
+}
+
 static MPI_Datatype show_type(MPI_Datatype type)
 {
     MPI_Datatype shown = type;
@@ -349,7 +359,9 @@ int mfile_hand_over(struct file *file, const char *why)
     return FILE_THEIRS;
 }
 
-int mfile_shared(struct file *file)
+int mfile_shared(struct file *file, unsigned how)
 {
+    if ((how & ACCESS_ALL) != 0)
+        return mfile_hand_over(file, "the shared pointer is the MPI's");
     return file->view_told ? FILE_THEIRS : error_shared();
 }

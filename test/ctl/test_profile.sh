@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # What fallsctl profile says of a program that strace has watched, and of a trace of fallsfs:
-# test_profile.sh FALLSCTL PROFILED
+# test_profile.sh FALLSCTL PROFILED FORKS
 set -uo pipefail
 
-fallsctl=$(realpath "$1") profiled=$(realpath "$2")
+fallsctl=$(realpath "$1") profiled=$(realpath "$2") forks=$(realpath "$3")
 corpus=$(realpath "$(dirname "$0")/../fuzz/corpus/trace")
 work=$(mktemp -d)
 failed=0
@@ -65,6 +65,13 @@ for trace in one two; do
         jq '.profile | del(.path, .ranks[].pid, .ranks[].first_at)' >"$trace.json"
 done
 diff one.json two.json || complain 'other values make another profile'
+
+# Who has forked whom, where several do so at the same moment: children read where those stand that have made them.
+: >forked
+watch forks.txt "$forks" forked 4 60 >forks.done
+json '[.trace.open_already, .profile.processes, .profile.bytes_read]' '[0,244,2880]' forks.txt forked
+"$fallsctl" profile --json forks.txt forked | jq -r '.profile.ranks[] | "\(.pid) \(.first_offset)"' | sort >forks.told
+awk '!seen[$1]++ { print $1, $2 }' forks.done | sort | diff - forks.told || complain 'a child is another one'"'"'s'
 
 # A shape that is told makes sections of patterns.
 json '.profile.reads[0].section' '[[0,0,1],[0,63,1]]' --array 'shape=64x64 elem=8' "$corpus/rows"

@@ -196,7 +196,8 @@ refuses 4 "layout of a rule $on_d9" "$volume"$'\nlayout = { rules = (\n{ match =
 says 1 "fallsfs: default layout ${on_d9}" -c "$conf" -o 'layout=one on d9' "$mnt"
 
 takes 'layout = { allow = "gid"; gid = 1000; rules = ( { match = "*.npy"; layout = "stripe(4M) disp 128"; } ); };'
-takes 'trace = { start = true; ring = "64K"; };'
+refuses 1 'sample = 0: not a number from 1, *' 'trace = { sample = 0; };'
+takes 'trace = { start = true; sample = 100; ring = "64K"; };'
 takes 'limits = { views = 1; view_memory = "1M"; hole_memory = "0"; groups = 1; description_memory = "1M"; };'
 takes 'layout = { rules = (); };'
 takes 'metrics = "/run/fallsfs-test.prom";'

@@ -2,7 +2,7 @@
 /* The ring of a trace against a list of all that was ever recorded: what a reader is told, what he is told is missing,
  * and what he must not know. The tables of names against what they promise. */
 #include "fs/daemon/trace/ring.h"
-#include "fs/trace/trace_write.h"
+#include "ioctl/trace/trace_write.h"
 #include "test/support/rng.h"
 
 #include <criterion/criterion.h>

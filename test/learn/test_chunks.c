@@ -136,3 +136,54 @@ ParameterizedTest(struct class_case *row, chunks, classes)
     chunks_done(&chunks);
     touches_done(&touches);
 }
+
+/* -- ranks -- */
+
+struct rank_case {
+    char why[48];
+    uint32_t ranked[4];  /* of processes 0 to 3 */
+    uint32_t process[5]; /* that access a byte each, in that order; 9: none any more, 8: the kernel */
+    uint32_t want[5];    /* the processes that are ranks 0, 1, ...; 9: there are no more */
+};
+
+ParameterizedTestParameters(chunks, ranks)
+{
+    static struct rank_case rows[] = {
+        { "by first access", { 0, 0, 0, 0 }, { 2, 0, 2, 1, 9 }, { 2, 0, 1, 9, 9 } },
+        { "MPI's", { 1, 2, 3, 4 }, { 3, 1, 0, 2, 3 }, { 0, 1, 2, 3, 9 } },
+        { "MPI's that do something", { 4, 3, 2, 1 }, { 0, 2, 9, 9, 9 }, { 2, 0, 9, 9, 9 } },
+        { "others behind them", { 0, 2, 0, 1 }, { 2, 8, 1, 0, 3 }, { 3, 1, 2, 8, 0 } },
+    };
+
+    return cr_make_param_array(struct rank_case, rows, ARRAY_SIZE(rows));
+}
+
+ParameterizedTest(struct rank_case *row, chunks, ranks)
+{
+    struct traced_process process[4];
+    struct traced_access access[5];
+    struct trace trace = { .process = process, .n_processes = 4, .access = access };
+    struct touches touches;
+
+    for (size_t i = 0; i < ARRAY_SIZE(process); i++)
+        process[i] = (struct traced_process){ .ranked = row->ranked[i] };
+    while (trace.n_accesses < ARRAY_SIZE(access) && row->process[trace.n_accesses] != 9) {
+        uint32_t who = row->process[trace.n_accesses];
+
+        access[trace.n_accesses] = (struct traced_access){ .process = who == 8 ? TRACE_NOBODY : who,
+                                                           .pattern = TRACE_NOBODY,
+                                                           .offset = trace.n_accesses,
+                                                           .len = 1,
+                                                           .at = trace.n_accesses };
+        trace.n_accesses++;
+    }
+    cr_assert_eq(touches_init(&touches, &trace, 0, NULL), 0);
+    for (uint32_t rank = 0; rank < touches.n_ranks; rank++) {
+        uint32_t who = row->want[rank] == 8 ? TRACE_NOBODY : row->want[rank];
+
+        cr_expect_eq(touches.process[rank], who, "%s: rank %" PRIu32, row->why, rank);
+        cr_expect_eq(touches.touch[touches.first[rank]].rank, rank, "%s", row->why);
+    }
+    cr_expect(touches.n_ranks == ARRAY_SIZE(row->want) || row->want[touches.n_ranks] == 9, "%s", row->why);
+    touches_done(&touches);
+}

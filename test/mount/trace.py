@@ -20,14 +20,15 @@ def text(data):
 
 
 def items(data):
-    magic, version, length, began, _volume, flags, *reserved = struct.unpack_from("<8sIIQ16sI5I", data)
-    assert magic == b"FALLSTRC" and version == 1 and length == 64 and not any(reserved), "not the head of a trace"
+    magic, version, length, began, _volume, flags, ranks, *reserved = struct.unpack_from("<8sIIQ16sII4I", data)
+    assert magic == b"FALLSTRC" and version == 2 and length == 64 and not any(reserved), "not the head of a trace"
+    assert (ranks > 0) == (flags & 4 != 0), "ranks, and not of MPI"
     assert began > 1_500_000_000 * 10**9, "time began long ago"
     yield "head", dict(flags=flags)
     at = length
     while at + 8 <= len(data):
-        kind, reserved, length = struct.unpack_from("<HHI", data, at)
-        assert length >= 8 and length % 8 == 0 and reserved == 0, f"an item of {length} bytes"
+        kind, sampled, length = struct.unpack_from("<HHI", data, at)
+        assert length >= 8 and length % 8 == 0 and (sampled == 0 or kind == ACCESS), f"an item of {length} bytes"
         if at + length > len(data):
             break
         yield kind, data[at : at + length]
@@ -44,14 +45,15 @@ def decoded(data):
             number, layout_at, inode, size = struct.unpack_from("<IIQQ", body, 8)
             row = dict(number=number, inode=inode, size=size, path=text(body[32:]), layout=text(body[32 + layout_at :]))
         elif kind == PROCESS:
-            number, uid, tgid, _, start = struct.unpack_from("<IIIIQ", body, 8)
-            row = dict(number=number, uid=uid, tgid=tgid, start=start, name=text(body[32:]))
+            number, uid, tgid, ranked, start = struct.unpack_from("<IIIIQ", body, 8)
+            row = dict(number=number, uid=uid, tgid=tgid, start=start, name=text(body[32:]), ranked=ranked)
         elif kind == PATTERN:
             number, _ = struct.unpack_from("<II", body, 8)
             row = dict(number=number, text=text(body[16:]))
         elif kind == ACCESS:
             names = "process file handle pattern offset len at took group rank how flags".split()
             row = dict(zip(names, struct.unpack_from("<IIIIQQQIIIHH", body, 8)))
+            row["sampled"] = struct.unpack_from("<H", body, 2)[0]
             assert row["file"] > 0
             for other, name in ((FILE, "file"), (PROCESS, "process"), (PATTERN, "pattern")):
                 assert row[name] in known[other], f"{name} {row[name]} was not introduced"

@@ -45,7 +45,7 @@ start
 
 # -- every access --
 make_file a 400000
-same 'nothing is traced' "$(attr "$mnt/a")" 'state=off how=cache open=0 records=0 dropped=0'
+same 'nothing is traced' "$(attr "$mnt/a")" 'state=off how=cache open=0 records=0 dropped=0 sample=1'
 ok 'start' trace start --every "$mnt/a"
 ok 'reads and writes' sh -c "'$client' plain '$mnt/a' 1 2000 >'$work/done'"
 ok 'export' trace export -o "$work/trace" "$mnt/a"
@@ -64,6 +64,33 @@ ok 'stop' trace stop "$mnt/a"
 ok 'export' trace export -o "$work/trace" "$mnt/a"
 same_accesses 'nothing after the end' "$work/trace" "$work/done"
 refused 'to stop it again' 'you have begun no trace here' trace stop "$mnt/a"
+
+# -- of a path --
+mkdir -p "$mnt/below/q" "$mnt/belowq"
+for name in below/a below/q/b belowq/c below.x; do
+    make_file "$name" 100000
+done
+ok 'start' trace start --every "$mnt"
+for name in below/a below/q/b belowq/c below.x; do
+    ok 'it is accessed' sh -c "'$client' sections '$mnt/$name' >'$work/done.${name##*/}'"
+done
+ok 'record' trace record -o "$work/recorded" "$mnt/below/q" -- sh -c "'$client' plain '$mnt/below/q/b' 1 100 >>'$work/done.b'; '$client' plain '$mnt/below.x' 1 100 >>'$work/done.below.x'"
+# has NAME PATH FILES: of a trace of that path, nothing but these
+has() {
+    ok "export of $1" trace export -o "$work/trace" "$2"
+    same "has its files: $1" "$(read_trace items "$work/trace" | grep '^file' | grep -o 'path=[^ ]*' | sort | tr '\n' ' ')" "$3"
+}
+has 'a file' "$mnt/below/a" 'path=below/a '
+same_accesses 'of a file' "$work/trace" "$work/done.a"
+same 'its patterns alone' "$(read_trace items "$work/trace" | grep -c '^pattern')" "$(cut -d' ' -f6- "$work/done.a" | grep -v '^-$' | sort -u | wc -l)"
+same 'its process alone' "$(read_trace items "$work/trace" | grep -c '^process')" 1
+has 'a directory' "$mnt/below" 'path=below/a path=below/q/b '
+cat "$work/done.a" "$work/done.b" >"$work/done"
+same_accesses 'of a directory' "$work/trace" "$work/done"
+has 'the mount' "$mnt" 'path=below.x path=below/a path=below/q/b path=belowq/c '
+same_accesses 'what was recorded' "$work/recorded" "$work/done.b"
+has 'what was not accessed' "$mnt/a" ''
+ok 'stop' trace stop "$mnt"
 
 # -- views --
 make_file v 100000
@@ -110,6 +137,27 @@ exec 7<&-
 ok 'stop' trace stop "$mnt/c"
 ok 'json' sh -c "'$fallsctl' trace status --json '$mnt/c' | python3 -c 'import json, sys; assert not json.load(sys.stdin)[\"files\"][0][\"traced\"]'"
 
+# -- a sample --
+make_file s 400000
+refused 'no sample' 'sample wants a number from 1 to 65535' trace start --sample 0 "$mnt/s"
+refused 'too few' 'sample wants a number from 1 to 65535' trace start --sample 65536 "$mnt/s"
+not 'nor by the attribute' give 'start sample=0' "$mnt/s"
+ok 'start' trace start --every --sample 10 "$mnt/s"
+same 'it knows' "$(field sample "$mnt/s")" 10
+ok 'it says so' grep -q 'one access of 10 is recorded' <(trace status "$mnt/s")
+ok 'reads and writes' sh -c "'$client' plain '$mnt/s' 5 2000 >'$work/done'"
+n=$(field records "$mnt/s")
+ok "of 2000 it has $n" test "$n" -ge 198 -a "$n" -le 202
+ok 'export' trace export -o "$work/trace" "$mnt/s"
+same 'each stands for 10' "$(read_trace items "$work/trace" | grep '^access' | grep -c ' sampled=10$')" "$n"
+same 'all of it was done' "$(read_trace accesses "$work/trace" | sort | comm -23 - <(sort "$work/done") | wc -l)" 0
+ok 'the profile says so' grep -q "^  sampled    1 of 10 accesses: there were about ${n}0," <("$fallsctl" profile "$work/trace" s)
+same 'as json' "$("$fallsctl" profile --json "$work/trace" s | jq .profile.sample)" 10
+ok 'who asks for all gets all' trace start --every "$mnt"
+ok 'reads and writes' sh -c "'$client' plain '$mnt/s' 6 200 >'$work/done'"
+same 'of the same file' "$(field records "$mnt/s")" $((n + 200))
+ok 'stop' trace stop "$mnt"
+
 # -- a directory --
 mkdir -p "$mnt/d/e"
 make_file d/e/x 100000
@@ -153,7 +201,7 @@ ok 'his own' as 1000 "$fallsctl" trace start --every "$mnt/his"
 as 1000 "$client" plain "$mnt/his" 2 20 >"$work/done"
 ok 'he reads it' as 1000 "$fallsctl" trace export -o - "$mnt/his"
 as 1000 "$fallsctl" trace export -o - "$mnt/his" >"$work/trace"
-ok 'others are numbers' grep -q 'process number=[0-9]* uid=0 tgid=0 start=0 name=$' <(read_trace items "$work/trace")
+ok 'others are numbers' grep -q 'process number=[0-9]* uid=0 tgid=0 start=0 name= ranked=0$' <(read_trace items "$work/trace")
 ok 'his own are not' grep -q 'process number=[0-9]* uid=1000 tgid=[1-9][0-9]* start=[1-9][0-9]* name=trace_client' \
     <(read_trace items "$work/trace")
 same 'his own accesses, every one' "$(read_trace accesses "$work/trace" | grep -v '^0 ' | sort | md5sum)" \
@@ -270,7 +318,7 @@ fi
 
 # -- another mount --
 restart
-same 'nothing is traced' "$(attr "$mnt")" 'state=off how=cache open=0 records=0 dropped=0'
+same 'nothing is traced' "$(attr "$mnt")" 'state=off how=cache open=0 records=0 dropped=0 sample=1'
 ok 'and nothing kept' trace export -o "$work/trace" "$mnt"
 same 'but its head' "$(read_trace items "$work/trace")" 'head flags=0'
 

@@ -662,6 +662,41 @@ static bool split(void)
     return true;
 }
 
+/* -- for traces: each rank has a block of columns; the last rank is the first to begin -- */
+
+#define ROWS  64
+#define WIDTH 32 /* bytes of a row that a rank has */
+
+static bool columns(void)
+{
+    MPI_File file = open_file(MPI_COMM_WORLD, NULL, NULL);
+    const int half = ROWS / 2 * WIDTH;
+    uint8_t bytes[ROWS * WIDTH], again[ROWS * WIDTH];
+    MPI_Status status;
+    MPI_Request request;
+
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = value_at(rank, i);
+    set_turns(file, WIDTH);
+    for (int turn = n_ranks - 1; turn >= 0; turn--) {
+        if (turn == rank)
+            WANT(MPI_File_write_at(file, 0, bytes, half, MPI_BYTE, &status) == MPI_SUCCESS);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_File_seek(file, half, MPI_SEEK_SET);
+    WANT(MPI_File_write_all(file, bytes + half, half, MPI_BYTE, &status) == MPI_SUCCESS);
+    MPI_File_seek(file, 0, MPI_SEEK_SET);
+    WANT(MPI_File_iread(file, again, half, MPI_BYTE, &request) == MPI_SUCCESS);
+    MPI_Wait(&request, &status);
+    WANT(MPI_File_read_at_all_begin(file, half, again + half, half, MPI_BYTE) == MPI_SUCCESS);
+    WANT(MPI_File_read_at_all_end(file, again + half, &status) == MPI_SUCCESS);
+    WANT(memcmp(bytes, again, sizeof bytes) == 0);
+    MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+    WANT(MPI_File_read_at(file, ROWS * WIDTH * n_ranks, again, WIDTH, MPI_BYTE, &status) == MPI_SUCCESS); /* the end */
+    WANT(MPI_File_close(&file) == MPI_SUCCESS);
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -688,6 +723,7 @@ int main(int argc, char **argv)
         { "threads", threads },
         { "killed", killed },
         { "deserted", deserted },
+        { "columns", columns },
     };
     int given, right = 0, every;
 

@@ -189,6 +189,54 @@ ok 'no group stays' no_groups
 [ -z "$sanitized" ] || not 'no leak is of the library' grep -h "libfallsfs-$mpi.so" "$work"/report.*
 stop
 
+# -- traces, a single one of all ranks --
+make_volume 3
+start -o 'layout=stripe(4K)'
+# traced DIR WORDS: with 4 ranks
+traced() {
+    if [ "$mpi" = mpich ]; then
+        LD_PRELOAD=$yield timeout 120 "$mpirun" --mpi=mpich --trace="$1" -n 4 "${@:2}"
+    else
+        timeout 120 "$mpirun" --trace="$1" --mpi=openmpi -x FALLSFS_MPI -n 4 "${@:2}"
+    fi >"$work/said" 2>&1 || { cat "$work/said"; return 1; }
+}
+# seen FILTER TRACE: by profile
+seen() {
+    "$fallsctl" profile --json --disks 3 "$2" | jq -c "$1"
+}
+blocks='[["blocks of columns",0,4,64,32,128,32]]'
+shape='[.profile.reads, .profile.writes | [.[] | [.kind, .first_rank, .processes, .pieces, .piece_bytes, .apart, .shift]]]'
+for where in "$mnt" "$work"; do
+    ok "a program is traced, $where" traced "$work/traced" "$calls" columns "$where/columns"
+    [ "$where" = "$work" ] || ok 'and served' served "$work/said"
+    same 'it is one trace of MPI' "$(seen '[.trace.mpi, .trace.mpi_ranks, .trace.dropped, .trace.cut, (.files | length)]' "$work/traced")" \
+        '[true,4,0,false,1]'
+    same 'all is in it' "$(seen '[.profile.bytes_read, .profile.bytes_written, .profile.accesses]' "$work/traced")" '[8192,8192,16]'
+    same 'in blocks of columns' "$(seen "$shape" "$work/traced")" "[$blocks,$blocks]"
+    same "of MPI's ranks" "$(seen '[.profile.ranks[].mpi_rank]' "$work/traced")" '[0,1,2,3]'
+    ok 'told in words' grep -q 'rank 3   rank 3 of MPI, process [0-9]* mpi_calls' <("$fallsctl" profile --disks 3 "$work/traced")
+    ok 'and advised' "$fallsctl" recommend --disks 3 "$work/traced"
+    not 'a trace is not written over' traced "$work/traced" "$calls" columns "$where/columns"
+    rm "$work/traced/rank.1"
+    ok 'what is missing is said' grep -q 'missing    1 of 4 ranks have no part' <("$fallsctl" profile --disks 3 "$work/traced")
+    same 'and the others are there' "$(seen '[.profile.ranks[].mpi_rank]' "$work/traced")" '[0,2,3]'
+    rm -r "$work/traced"
+done
+ok 'the shared pointer' traced "$work/traced" "$calls" shared "$mnt/shared"
+ok 'has no place that is known' test "$("$fallsctl" profile --json --disks 3 "$work/traced" | jq .trace.dropped)" -gt 0
+mkdir "$work/again" && : >"$work/again/rank.2"
+FALLSFS_MPI_TRACE=$work/again ours 4 "$calls" columns "$mnt/columns" >"$work/said" 2>&1
+ok 'fallsfs-mpirun sees it' grep -q "has another run's trace" "$work/said"
+if [ "$mpi" = mpich ]; then
+    FALLSFS_MPI_TRACE=$work/again preloaded 4 "$library" "$calls" columns "$mnt/columns" >"$work/said" 2>&1
+    same 'a rank that cannot write' "$?" 0
+    ok 'says so' grep -q 'again/rank.2: File exists: this rank is not traced' "$work/said"
+    refused 'and an empty part' 'has rank.2: is empty' "$fallsctl" profile "$work/again"
+fi
+mkdir "$work/none"
+refused 'no trace' 'is a directory without a part of a trace' "$fallsctl" profile "$work/none"
+stop
+
 # -- memory --
 if [ -n "${FALLSFS_FULL:-}" ] && command -v valgrind >/dev/null; then
     make_volume 3

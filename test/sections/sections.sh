@@ -154,6 +154,13 @@ same 'nor by another user' "$("$fallsctl" groups "$mnt" | wc -l) $(as 1000 "$fal
 ok 'a table' "$fallsctl" groups "$mnt"
 same 'its row' "$(sed -n '2s/  */ /gp' "$work/out" | sed 's/ [0-9.]*s/ S/g; s/ *$//')" \
     "$mnt/shared $(id -un) 19/20 1 write waits 0-3,7,19 S S"
+# in_top WORDS: rows of groups that it has
+in_top() {
+    "$@" -b -n 1 "$mnt" | awk '/^FILE +USER +JOINED/ { on = 1; next } !NF { on = 0 } on' | sed 's/  */ /g; s/ [0-9.]*s/ S/g; s/ *$//'
+}
+same 'as top has it' "$(in_top "$fallsctl" top)" "$mnt/shared $(id -un) 19/20 1 write waits 0-3,7,19 S S"
+same 'by what is looked for' "$(in_top "$fallsctl" top --filter SHAR | wc -l) $(in_top "$fallsctl" top --filter other | wc -l)" '1 0'
+same 'others have no such table' "$(in_top as 1000 "$fallsctl" top | wc -l)" 0
 mv "$mnt/shared" "$mnt/sub/moved"
 same 'a file that was renamed' "$(seen "$mnt" | jq -r '.[0][1]')" "$mnt/sub/moved"
 rm "$mnt/sub/moved"

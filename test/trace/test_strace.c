@@ -94,6 +94,19 @@ ParameterizedTestParameters(strace, lines)
           "read(3</f>, \"\", 4) = 4\nvfork( <unfinished ...>\n2 9.5 read(3</f>, \"\", 4) = 4\n2 9.6 +++ exited with 0 +++\n"
           "<... vfork resumed>) = 2\nread(3</f>, \"\", 4) = 4\n",
           "r 0+4 /f@1\nr 4+4 /f@2\nr 8+4 /f@1\n" },
+        { "what ends before its fork returns is over",
+          "read(3</f>, \"\", 4) = 4\nvfork( <unfinished ...>\n2 9.5 read(3</f>, \"\", 4) = 4\n2 9.6 +++ exited with 0 +++\n"
+          "<... vfork resumed>) = 2\n2 9.7 read(3</f>, \"\", 4) = 4\nread(3</f>, \"\", 4) = 4\n",
+          "r 0+4 /f@1\nr 4+4 /f@2\nr 0+4 /f@2\nr 8+4 /f@1\n" },
+        { "whose child it is tells what forks return",
+          "2 9.4 read(3</f>, \"\", 9) = 9\nread(3</f>, \"\", 4) = 4\nfork( <unfinished ...>\n2 9.5 fork( <unfinished ...>\n"
+          "4 9.6 read(3</f>, \"\", 1) = 1\n3 9.6 read(3</f>, \"\", 1) = 1\n2 9.7 <... fork resumed>) = 4\n"
+          "<... fork resumed>) = 3\n",
+          "r 0+9 /f@2\nr 0+4 /f@1\nr 9+1 /f@4\nr 4+1 /f@3\n" },
+        { "or whose fork does not return",
+          "2 9.4 read(3</f>, \"\", 9) = 9\nread(3</f>, \"\", 4) = 4\nfork( <unfinished ...>\n2 9.5 vfork( <unfinished ...>\n"
+          "4 9.6 read(3</f>, \"\", 1) = 1\n3 9.6 read(3</f>, \"\", 1) = 1\n<... fork resumed>) = 3\n",
+          "r 0+9 /f@2\nr 0+4 /f@1\nr 9+1 /f@4\nr 4+1 /f@3\n" },
         { "threads are one process and share descriptors",
           "clone3({flags=CLONE_VM|CLONE_FILES|CLONE_THREAD, child_tid=0x7f} => {parent_tid=[2]}, 88) = 2\n"
           "2 9.5 openat(AT_FDCWD</>, \"f\", O_RDONLY) = 3</f>\n2 9.6 read(3</f>, \"\", 4) = 4\nread(3</f>, \"\", 4) = 4\n",
@@ -205,7 +218,7 @@ Test(strace, leaves_out_lines_that_are_too_long)
 
 /* -- random programs -- */
 
-#define MAX_TASKS 5
+#define MAX_TASKS 9
 #define MAX_FDS   6
 #define MAX_OPEN  200
 
@@ -278,6 +291,31 @@ static void step_fork(struct model *model, struct rng *rng, unsigned task)
             100 + task, 100 + child, 100 + task, 100 + child);
 }
 
+/* Two tasks fork at the same moment, and their children are at work before either fork has returned. */
+static void step_forks(struct model *model, struct rng *rng, unsigned task)
+{
+    unsigned other = (task + 1) % model->n_tasks, first = (unsigned) rng_below(rng, 2);
+    const unsigned maker[2] = { task, other }, child[2] = { model->n_tasks, model->n_tasks + 1 };
+
+    model->n_tasks += 2;
+    for (unsigned i = 0; i < 2; i++) {
+        memcpy(model->fd[child[i]], model->fd[maker[i]], sizeof model->fd[0]);
+        fprintf(model->lines, "%u 7.5 clone(child_stack=NULL, flags=SIGCHLD <unfinished ...>\n", 100 + maker[i]);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned born = child[(i + first) % 2], fd = (unsigned) rng_below(rng, MAX_FDS);
+
+        if (model->fd[born][fd] >= 0)
+            step_data(model, rng, born, fd);
+        else
+            fprintf(model->lines, "%u 7.5 close(77) = -1 EBADF (Bad file descriptor)\n", 100 + born);
+    }
+    first = (unsigned) rng_below(rng, 2);
+    for (unsigned i = 0; i < 2; i++)
+        fprintf(model->lines, "%u 7.6 <... clone resumed>) = %u\n", 100 + maker[(i + first) % 2],
+                100 + child[(i + first) % 2]);
+}
+
 static void step(struct model *model, struct rng *rng)
 {
     unsigned task = (unsigned) rng_below(rng, model->n_tasks), fd = (unsigned) rng_below(rng, MAX_FDS);
@@ -297,8 +335,10 @@ static void step(struct model *model, struct rng *rng)
     } else if (what < 90) {
         fprintf(model->lines, "%u 7.5 close(%u</f%u>) = 0\n", 100 + task, fd, model->file[model->fd[task][fd]]);
         model->fd[task][fd] = -1;
-    } else if (model->n_tasks < MAX_TASKS) {
+    } else if (what < 95 && model->n_tasks < MAX_TASKS) {
         step_fork(model, rng, task);
+    } else if (model->n_tasks > 1 && model->n_tasks + 1 < MAX_TASKS) {
+        step_forks(model, rng, task);
     }
 }
 
@@ -314,7 +354,7 @@ Test(strace, follows_random_programs)
         memset(model.fd, -1, sizeof model.fd);
         model.lines = open_memstream(&lines, &len);
         model.want = open_memstream(&want, &len);
-        fputs("100 7.0 close(99) = 0\n", model.lines);
+        fputs("99 7.0 close(3) = 0\n100 7.0 close(99) = 0\n", model.lines);
         for (uint64_t n = rng_below(&rng, 200); n > 0; n--)
             step(&model, &rng);
         fclose(model.lines);

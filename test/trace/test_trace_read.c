@@ -57,6 +57,19 @@ Test(trace_read, reads_what_was_written)
     free(from.bytes);
 }
 
+Test(trace_read, reads_the_version_before)
+{
+    struct written from = sample();
+    char why[TRACE_WHY];
+    struct trace trace;
+
+    from.bytes[8] = 1;
+    cr_assert_eq(load(&from, from.len, &trace, why), 0, "%s", why);
+    cr_expect(trace.n_accesses == 2 && trace.access[0].sampled == 0 && trace.process[0].ranked == 0);
+    trace_done(&trace);
+    free(from.bytes);
+}
+
 /* A file that ends anywhere has what stands before; only within the head it is no trace. */
 Test(trace_read, may_end_anywhere)
 {
@@ -106,7 +119,7 @@ struct damage_case {
 ParameterizedTestParameters(trace_read, damaged)
 {
     static struct damage_case rows[] = {
-        { OTHER_VERSION, "is a trace of version 2, and this program reads version 1" },
+        { OTHER_VERSION, "is a trace of version 3, and this program reads up to" },
         { SHORT_HEAD, "a head of 8 bytes" },
         { LONG_HEAD, "a head of 4294967288 bytes" },
         { SHORT_ITEM, "damaged at byte 64: an item of 0 bytes" },
@@ -132,7 +145,7 @@ static void do_damage(struct written *to, enum damage damage)
 
     written_head(to, damage == SHORT_HEAD ? 8 : damage == LONG_HEAD ? UINT32_MAX - 7 : sizeof(struct trace_head));
     if (damage == OTHER_VERSION)
-        to->bytes[8] = 2;
+        to->bytes[8] = TRACE_VERSION + 1;
     written_file(to, damage == NUMBER_0 ? 0 : 1, "f", "");
     item = (void *) (to->bytes + sizeof(struct trace_head));
     if (damage == SHORT_ITEM)

@@ -3,7 +3,7 @@
 #ifndef FALLSFS_TEST_TRACE_WRITTEN_H
 #define FALLSFS_TEST_TRACE_WRITTEN_H
 
-#include "fs/trace/trace_format.h"
+#include "ioctl/trace/trace_format.h"
 #include "layout/base.h"
 
 struct written {

@@ -17,16 +17,16 @@ MAX_RING = 6
 
 # A room may use those above it in this list, and itself. Who stands in two lists may use what either allows.
 ORDERS = [
-    ["layout", "ioctl", "fs/core/disk", "fs/core/volume", "fs/core/stub", "fs/core/file", "fs/core/tree",
+    ["layout", "ioctl", "ioctl/trace", "fs/core/disk", "fs/core/volume", "fs/core/stub", "fs/core/file", "fs/core/tree",
      "fs/core/change", "fs/core/view", "fs/core", "fs/json", "fs/trace", "fs/daemon/say", "fs/daemon/config", "fs/daemon/bounds",
      "fs/daemon/kernel", "fs/daemon/serve", "fs/daemon/group", "fs/daemon/trace", "fs/daemon/view", "fs/daemon/mover",
      "fs/daemon/metrics", "fs/daemon/attr",
      "fs/daemon/ops", "fs/daemon"],
     ["layout", "fs/core/disk", "fs/core/volume", "fs/core/stub", "fs/json", "fs/fsck"],
-    ["layout", "ioctl", "ioctl/client", "ioctl/mpi"],
+    ["layout", "ioctl", "ioctl/trace", "ioctl/client", "ioctl/mpi"],
     ["layout", "ioctl", "ioctl/client", "ioctl/client/slabs", "ioctl/client/passion"],
     ["ioctl/client", "ioctl/client/slabs", "ioctl/client/examples"],
-    ["layout", "ioctl", "ioctl/client", "ioctl/client/bench", "fs/core/disk", "fs/core/volume", "fs/core/stub",
+    ["layout", "ioctl", "ioctl/trace", "ioctl/client", "ioctl/client/bench", "fs/core/disk", "fs/core/volume", "fs/core/stub",
      "fs/core/file", "fs/core/tree", "fs/core/change", "fs/core/view", "fs/core", "fs/json", "fs/trace", "fs/learn",
      "fs/ctl/talk", "fs/ctl/show", "fs/ctl/ask", "fs/ctl/think", "fs/ctl/verbs", "fs/ctl"],
 ]

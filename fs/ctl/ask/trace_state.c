@@ -6,6 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 
+bool trace_state_order(bool every, const char *sample, char ret_order[static TRACE_ORDER])
+{
+    unsigned long n = 1;
+    char *end;
+
+    if (sample != NULL) {
+        n = strtoul(sample, &end, 10);
+        if (*sample < '0' || *sample > '9' || *end != 0 || n == 0 || n > UINT16_MAX)
+            return false;
+    }
+    snprintf(ret_order, TRACE_ORDER, "start%s sample=%lu", every ? " every" : "", n);
+    return true;
+}
+
 int trace_state_get(const char *path, struct trace_state *ret_state, char ret_why[static ATTRS_WHY])
 {
     cleanup(freep) char *json = NULL, *text = NULL;
@@ -20,8 +34,8 @@ int trace_state_get(const char *path, struct trace_state *ret_state, char ret_wh
         return attrs_refuse(ret_why, r, "the daemon of this mount is older than traces");
     if (r < 0)
         return attrs_refuse(ret_why, r, "%s", strerror(-r));
-    if (sscanf(text, "state=%7s how=%7s open=%" SCNu64 " records=%" SCNu64 " dropped=%" SCNu64, state, how,
-               &found.n_open, &found.records, &found.dropped) != 5)
+    if (sscanf(text, "state=%7s how=%7s open=%" SCNu64 " records=%" SCNu64 " dropped=%" SCNu64 " sample=%u", state, how,
+               &found.n_open, &found.records, &found.dropped, &found.sample) != 6)
         return attrs_refuse(ret_why, -EPROTO, "the mount says of its trace what this fallsctl does not know");
     found.is_on = strcmp(state, "on") == 0;
     found.every = strcmp(how, "every") == 0;

@@ -7,9 +7,15 @@
 
 struct trace_state {
     bool is_on, every;
+    unsigned sample;           /* one of so many accesses is recorded */
     uint64_t n_open;           /* handles that were open already when every access was asked for */
     uint64_t records, dropped; /* that this user may see */
 };
+
+/* Makes the order that begins a trace. sample is what the user has said, NULL: nothing. False: that is no number from 1 to
+ * 65535. */
+#define TRACE_ORDER 32
+bool trace_state_order(bool every, const char *sample, char ret_order[static TRACE_ORDER]);
 
 int trace_state_get(const char *path, struct trace_state *ret_state, char ret_why[static ATTRS_WHY]);
 

@@ -3,7 +3,6 @@
 
 #include "fs/ctl/think/foretell.h"
 #include "fs/ctl/think/pattern_read.h"
-
 /* -- patterns of accesses -- */
 
 static void free_nests(struct nest **nest, size_t n)

@@ -2,16 +2,23 @@
 #include "fs/ctl/think/source.h"
 
 #include "fs/ctl/ask/trace_state.h"
+#include "fs/trace/trace_parts.h"
+
+#include <sys/stat.h>
 
 int source_load(const char *path, struct trace *ret_trace, char ret_why[static ATTRS_WHY])
 {
     char why[TRACE_WHY];
     FILE *in = fopen(path, "re");
+    struct stat st;
     int r;
 
     if (in == NULL)
         return attrs_refuse(ret_why, -errno, "%s: %s", path, strerror(errno));
-    r = trace_load(in, ret_trace, why);
+    if (fstat(fileno(in), &st) == 0 && S_ISDIR(st.st_mode))
+        r = trace_load_parts(path, ret_trace, why);
+    else
+        r = trace_load(in, ret_trace, why);
     fclose(in);
     return r < 0 ? attrs_refuse(ret_why, r, "%s %s", path, why) : 0;
 }

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* fallsctl groups: who waits for whom. The mounts themselves are asked, since nobody else knows. */
+#include "fs/ctl/ask/groups.h"
 #include "fs/ctl/ask/inquiry.h"
 #include "fs/ctl/ask/mounts.h"
-#include "fs/ctl/show/table.h"
 #include "fs/ctl/talk/answer.h"
 #include "fs/ctl/talk/args.h"
 #include "fs/ctl/talk/left_out.h"
+#include "fs/ctl/verbs/groups_rows.h"
 #include "fs/ctl/verbs/verbs.h"
 #include "fs/json/utf8.h"
-#include "ioctl/fallsfs_ioctl.h"
 
-#include <fcntl.h>
-#include <pwd.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static const char help[] =
     "usage: fallsctl groups " TABLE_USAGE " [--json] [MOUNTPOINT | FILE...]\n"
@@ -72,117 +67,6 @@ PRINTF_LIKE(3, 4) static void fail(struct request *request, const char *name, co
 
 /* -- showing -- */
 
-static const char *const states[] = { "idle", "waits", "at work", "failed" };
-
-static const char *state_of(const struct fallsfs_ioc_groups *group)
-{
-    return group->state < ARRAY_SIZE(states) ? states[group->state] : "?";
-}
-
-static bool has_round(const struct fallsfs_ioc_groups *group)
-{
-    return group->seq > 0;
-}
-
-static bool is_missing(const struct fallsfs_ioc_groups *group, uint32_t rank)
-{
-    return rank < MIN(group->nranks, FALLSFS_MAX_RANKS) && (group->missing[rank / 8] >> rank % 8 & 1) != 0;
-}
-
-/* Finds the next ranks from *first on that are missing side by side; false: there are none. */
-static bool next_missing(const struct fallsfs_ioc_groups *group, uint32_t *first, uint32_t *ret_last)
-{
-    uint32_t n = MIN(group->nranks, FALLSFS_MAX_RANKS);
-
-    while (*first < n && !is_missing(group, *first))
-        ++*first;
-    if (*first == n)
-        return false;
-    *ret_last = *first;
-    while (is_missing(group, *ret_last + 1))
-        ++*ret_last;
-    return true;
-}
-
-static const char *user_name(uint32_t uid, char name[static 16])
-{
-    const struct passwd *entry = getpwuid(uid);
-
-    snprintf(name, 16, "%" PRIu32, uid);
-    return entry != NULL ? entry->pw_name : name;
-}
-
-/* The path of a group's file; NULL when the file has no name any more. */
-static char *file_path(const struct mount_place *place, const struct fallsfs_ioc_groups *group)
-{
-    char *path;
-
-    if (group->path[0] == 0 || asprintf(&path, "%s/%s", place->target, group->path) < 0)
-        return NULL;
-    return path;
-}
-
-/* The ranks that are missing, as 0-3,7; "-" when none is. */
-static char *missing_text(const struct fallsfs_ioc_groups *group)
-{
-    char *text = NULL;
-    size_t len;
-    FILE *out = open_memstream(&text, &len);
-    uint32_t n = 0, first = 0, last;
-
-    if (out == NULL)
-        return NULL;
-    for (; next_missing(group, &first, &last); first = last + 1) {
-        fprintf(out, last > first ? "%s%" PRIu32 "-%" PRIu32 : "%s%" PRIu32, n > 0 ? "," : "", first, last);
-        n += last - first + 1;
-    }
-    fputs(n < group->n_missing ? ",..." : n == 0 ? "-" : "", out);
-    fclose(out);
-    return text;
-}
-
-static const struct column columns[] = {
-    { "MOUNTPOINT", COLUMN_CUT }, { "FILE", COLUMN_CUT },   { "USER", COLUMN_LEFT }, { "JOINED", COLUMN_RIGHT },
-    { "ROUND", COLUMN_LEFT },     { "STATE", COLUMN_LEFT }, { "RANKS", COLUMN_CUT }, { "SINCE", COLUMN_RIGHT },
-    { "LEFT", COLUMN_RIGHT },     { "ERROR", COLUMN_CUT },
-};
-
-#define USUAL "FILE,USER,JOINED,ROUND,STATE,RANKS,SINCE,LEFT,ERROR"
-
-static void add_seconds(struct table *table, bool is_known, uint64_t ns)
-{
-    if (is_known)
-        table_addf(table, "%.1fs", (double) ns / 1e9);
-    else
-        table_add(table, "-");
-}
-
-static void print_group(struct request *request, const struct mount_place *place,
-                        const struct fallsfs_ioc_groups *group)
-{
-    cleanup(freep) char *path = file_path(place, group), *missing = missing_text(group);
-    struct table *table = &request->table;
-    char name[16];
-
-    table_add(table, place->target);
-    if (path != NULL)
-        table_add(table, path);
-    else
-        table_addf(table, "%s (removed, inode %" PRIu64 ")", place->target, (uint64_t) group->inode);
-    table_add(table, user_name(group->uid, name));
-    table_addf(table, "%" PRIu32 "/%" PRIu32, group->joined, group->nranks);
-    if (has_round(group))
-        table_addf(table, "%" PRIu64 " %s", (uint64_t) group->seq,
-                   group->direction == FALLSFS_WRITE ? "write" : "read");
-    else
-        table_add(table, "-");
-    table_add(table, state_of(group));
-    table_add(table, missing != NULL ? missing : "?");
-    add_seconds(table, has_round(group), group->ns_since);
-    add_seconds(table, has_round(group) && group->ns_left != FALLSFS_NO_DEADLINE, group->ns_left);
-    table_add(table, group->error != 0 ? strerror((int) group->error) : "");
-}
-
 static void json_round(struct json *json, const struct fallsfs_ioc_groups *group)
 {
     json_u64(json, "round", group->seq);
@@ -194,8 +78,8 @@ static void json_round(struct json *json, const struct fallsfs_ioc_groups *group
 
 static void json_group(struct json *json, const struct mount_place *place, const struct fallsfs_ioc_groups *group)
 {
-    cleanup(freep) char *path = file_path(place, group);
-    char name[16];
+    cleanup(freep) char *path = groups_file(place->target, group);
+    char name[GROUPS_USER];
 
     json_open(json, NULL, '{');
     json_u64(json, "group", group->group);
@@ -203,18 +87,18 @@ static void json_group(struct json *json, const struct mount_place *place, const
     json_string(json, "mount", place->target); /* what "mountpoint" was called before */
     json_string(json, "file", path);
     json_u64(json, "inode", group->inode);
-    json_string(json, "user", user_name(group->uid, name));
+    json_string(json, "user", groups_user(group->uid, name));
     json_u64(json, "uid", group->uid);
     json_u64(json, "ranks", group->nranks);
     json_u64(json, "joined", group->joined);
-    json_string(json, "state", state_of(group));
-    if (has_round(group))
+    json_string(json, "state", groups_state(group));
+    if (groups_has_round(group))
         json_round(json, group);
     if (group->error != 0)
         json_string(json, "error", strerror((int) group->error));
     json_u64(json, "n_missing", group->n_missing);
     json_open(json, "missing", '[');
-    for (uint32_t first = 0, last; next_missing(group, &first, &last); first = last + 1) {
+    for (uint32_t first = 0, last; groups_next_missing(group, &first, &last); first = last + 1) {
         json_open(json, NULL, '[');
         json_u64(json, NULL, first);
         json_u64(json, NULL, last);
@@ -230,62 +114,22 @@ static void json_group(struct json *json, const struct mount_place *place, const
 struct question {
     const struct mount_place *place;
     char *name;
-    struct fallsfs_ioc_groups *group;
-    size_t n;
+    struct groups groups;
     int r;
     struct inquiry *inquiry;
 };
 
-static int add_group(struct question *question, const struct fallsfs_ioc_groups *group)
-{
-    if (!array_grow(question->group, question->n))
-        return -ENOMEM;
-    question->group[question->n++] = *group;
-    return 0;
-}
-
-/* Asks for the groups of the file with this inode; 0: for all groups. */
-static int ask_for_all(struct question *question, int fd, uint64_t inode)
-{
-    uint64_t after = 0;
-    int r = 0;
-
-    while (r == 0) {
-        struct fallsfs_ioc_groups group = { .version = FALLSFS_IOCTL_VERSION, .after = after };
-
-        if (ioctl(fd, FALLSFS_IOC_GROUPS, &group) < 0)
-            return -errno;
-        if (group.group <= after)
-            return 0;
-        after = group.group;
-        group.path[sizeof group.path - 1] = 0;
-        if (inode == 0 || group.inode == inode)
-            r = add_group(question, &group);
-    }
-    return r;
-}
-
 static void ask(void *arg)
 {
     struct question *question = arg;
-    int fd = open(question->name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY), r = fd < 0 ? -errno : 0;
-    struct stat st;
 
-    if (r == 0 && fstat(fd, &st) < 0)
-        r = -errno;
-    if (r == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-        r = -ENOTTY;
-    if (r == 0)
-        r = ask_for_all(question, fd, S_ISREG(st.st_mode) ? st.st_ino : 0);
-    if (fd >= 0)
-        close(fd);
-    question->r = r;
+    question->r = groups_ask(question->name, &question->groups);
 }
 
 static void question_free(struct question *question)
 {
     free(question->name);
-    free(question->group);
+    groups_done(&question->groups);
     free(question);
 }
 
@@ -329,11 +173,11 @@ static void show(struct request *request, const struct question *question)
 {
     const char *name = question->name;
 
-    for (size_t i = 0; i < question->n; i++)
+    for (size_t i = 0; i < question->groups.n; i++)
         if (request->as_json)
-            json_group(&request->json, question->place, &question->group[i]);
+            json_group(&request->json, question->place, &question->groups.group[i]);
         else
-            print_group(request, question->place, &question->group[i]);
+            groups_add_row(&request->table, question->place->target, &question->groups.group[i]);
     if (question->r == 0)
         request->done++;
     else if (request->lists_all && left_out_note(&request->left_out, name, question->r))
@@ -381,7 +225,7 @@ static int ask_each(struct request *request, const struct mounts *mounts, const 
 
 static void begin(struct request *request)
 {
-    table_init(&request->table, columns, ARRAY_SIZE(columns), USUAL, &request->options);
+    table_init(&request->table, groups_columns, GROUPS_COLUMNS, GROUPS_USUAL, &request->options);
     if (request->as_json) {
         json_begin(&request->json, stdout);
         json_open(&request->json, "groups", '[');
@@ -416,7 +260,7 @@ enum ctl_status ctl_groups(int argc, char **argv)
 
     table_args(&request.options, arg + 1);
     if (!args_read(&args, argc, argv, &status) ||
-        !table_check(&request.options, "groups", columns, ARRAY_SIZE(columns), &status))
+        !table_check(&request.options, "groups", groups_columns, GROUPS_COLUMNS, &status))
         return status;
     if (mounts_read(&mounts) < 0)
         return report(request.as_json, "cannot read /proc/self/mountinfo, which lists the mounts: is /proc mounted?");

@@ -20,6 +20,7 @@ static const char help[] =
     "\n"
     "  strace -f -ttt -yy -s 0 -o TRACE -e 'trace=" TRACE_STRACE_CALLS "' PROGRAM\n"
     "\n"
+    "or of an MPI program, as its ranks ask, from 'fallsfs-mpirun --trace=TRACE PROGRAM': TRACE is a directory then.\n"
     "Without FILE it is the file with most bytes moved; a path that ends like FILE will do. A FILE on a mount alone: what\n"
     "the mount has recorded of it since 'fallsctl trace start'.\n"
     "\n"
@@ -82,6 +83,9 @@ static void json_trace(struct json *json, const struct trace *trace, const uint6
     json_open(json, "trace", '{');
     json_bool(json, "imported", (trace->flags & TRACE_IMPORTED) != 0);
     json_bool(json, "every", (trace->flags & TRACE_EVERY) != 0);
+    json_bool(json, "mpi", (trace->flags & TRACE_BY_MPI) != 0);
+    if (trace->n_ranks > 0)
+        json_u64(json, "mpi_ranks", trace->n_ranks);
     json_bool(json, "cut", trace->cut);
     json_u64(json, "dropped", trace->dropped);
     json_u64(json, "open_already", trace->open_already);

@@ -25,6 +25,7 @@ static const char head[] =
     "body{font:15px/1.5 sans-serif;max-width:980px;margin:2em auto;padding:0 1em;color:#222;background:#fff}\n"
     "pre{font-size:12px;line-height:1.35;background:#f5f5f5;padding:1em;overflow-x:auto}\n"
     "svg{width:100%;height:auto;background:#fafafa}\n"
+    "rect{shape-rendering:crispEdges}\n" /* or light shines between cells */
     "text{font:11px sans-serif;fill:#444}\n"
     "h2{font-size:1.1em;margin-bottom:0}\n"
     "p{margin:.2em 0}\n"
@@ -43,8 +44,13 @@ static const char *label(enum axis axis, uint64_t value, char text[static SIZE_T
 {
     if (axis == AXIS_BYTES && value >= 1024)
         return size_text(value, false, text);
-    if (axis == AXIS_TIME)
+    if (value == 0)
+        return "0";
+    if (axis == AXIS_TIME && value >= 1000000000)
         snprintf(text, SIZE_TEXT, "%.4g s", (double) value / 1e9);
+    else if (axis == AXIS_TIME)
+        snprintf(text, SIZE_TEXT, value < 1000000 ? "%.3g us" : "%.3g ms",
+                 (double) value / (value < 1000000 ? 1e3 : 1e6));
     else
         snprintf(text, SIZE_TEXT, "%" PRIu64, value);
     return text;
@@ -80,8 +86,8 @@ static void put_labels(FILE *out, const struct heat *heat, enum axis rows, enum 
     char text[SIZE_TEXT];
 
     for (uint32_t row = 0; row < heat->rows; row += each)
-        fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", LEFT - 6, row * cell_h + 9,
-                label(rows, row * heat->row_step, text));
+        fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", LEFT - 6,
+                row * cell_h + MAX(cell_h / 2 + 4, 9), label(rows, row * heat->row_step, text));
     for (uint32_t col = 0; col < heat->cols; col += (heat->cols + 4) / 5)
         fprintf(out, "<text x=\"%.1f\" y=\"%.1f\">%s</text>\n", LEFT + (double) WIDTH * col / heat->cols, height + 14,
                 label(cols, col * heat->col_step, text));
@@ -149,13 +155,13 @@ static int put_maps(FILE *out, const struct profile *profile)
     if (r < 0)
         return r;
     put_heading(out, "When",
-                "The file from top to bottom, time from left to right. Blue is read, red is written; the "
-                "darker, the more bytes.");
+                "The file from top to bottom, time from left to right. Blue is read, red is written, purple "
+                "both; the darker, the more bytes. What is under the pointer is told.");
     put_map(out, &heat, AXIS_BYTES, AXIS_TIME);
     r = heat_of_ranks(&heat, &profile->touches, profile->file->size);
     if (r < 0)
         return r;
-    put_heading(out, "Who", "The file from top to bottom, processes by their first access from left to right.");
+    put_heading(out, "Who", "The file from top to bottom, processes by their ranks from left to right.");
     put_map(out, &heat, AXIS_BYTES, AXIS_RANK);
     r = put_array(out, profile);
     if (r == 0)

@@ -89,6 +89,8 @@ static void json_ranks(struct json *json, const struct trace *trace, const struc
         json_bool(json, "kernel", process == NULL);
         if (process != NULL) {
             json_u64(json, "pid", process->tgid);
+            if (process->ranked > 0)
+                json_u64(json, "mpi_rank", process->ranked - 1);
             json_u64(json, "uid", process->uid);
             json_string(json, "program", process->name);
         }
@@ -145,6 +147,7 @@ void profile_json(struct json *json, const struct trace *trace, const struct pro
     json_u64(json, "unplaced", profile->touches.unplaced);
     json_u64(json, "bytes_read", profile->touches.bytes_read);
     json_u64(json, "bytes_written", profile->touches.bytes_written);
+    json_real(json, "sample", (double) profile->touches.of_accesses / (double) MAX(profile->touches.accesses, 1));
     json_u64(json, "processes", profile->touches.n_ranks);
     json_classes(json, profile);
     json_shapes(json, "reads", profile, &profile->reads);

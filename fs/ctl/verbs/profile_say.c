@@ -41,6 +41,8 @@ static const char *made(const struct trace *trace)
 {
     if ((trace->flags & TRACE_IMPORTED) != 0)
         return "by strace: every call that succeeded";
+    if ((trace->flags & TRACE_BY_MPI) != 0)
+        return "by the library for MPI: what ranks asked for, however it was served";
     if ((trace->flags & TRACE_EVERY) != 0)
         return "by fallsfs: every access";
     return "by fallsfs, through the cache: what the kernel's cache answered itself is not in it";
@@ -55,6 +57,11 @@ static void print_missing(FILE *out, const struct trace *trace)
                 many(trace->open_already),
                 (trace->flags & TRACE_IMPORTED) != 0 ? "where they stood is not known"
                                                      : "what the kernel's cache answered for them is not in it");
+    if (trace->n_ranks > trace->n_processes)
+        fprintf(out,
+                "  missing    %" PRIu64 " of %" PRIu32
+                " ranks have no part: they opened no file, or could not write it\n",
+                (uint64_t) trace->n_ranks - trace->n_processes, trace->n_ranks);
     if (trace->cut)
         fputs("  missing    the trace ends within a record: its end was not written\n", out);
 }
@@ -65,6 +72,21 @@ static const char *bytes_text(uint64_t bytes, char text[static SIZE_TEXT])
         return size_text(bytes, false, text);
     snprintf(text, SIZE_TEXT, "%" PRIu64 " B", bytes);
     return text;
+}
+
+/* Of a sample, nothing that follows is the whole: who reads it is to know. */
+static void print_sample(FILE *out, const struct touches *touches)
+{
+    char read[SIZE_TEXT], written[SIZE_TEXT];
+
+    if (touches->of_accesses == touches->accesses)
+        return;
+    fprintf(
+        out,
+        "  sampled    1 of %.4g accesses: there were about %" PRIu64 ", %s read, %s written\n"
+        "             bytes and chunks below are of the sample alone: what several share, and what is regular, is more\n",
+        (double) touches->of_accesses / (double) touches->accesses, touches->of_accesses,
+        bytes_text(touches->of_bytes_read, read), bytes_text(touches->of_bytes_written, written));
 }
 
 /* -- classes, patterns, order -- */
@@ -145,6 +167,8 @@ static void print_order(FILE *out, const struct trace *trace, const struct profi
         } else if (process->tgid == 0) {
             fprintf(out, "a process of user %" PRIu32, process->uid);
         } else {
+            if (process->ranked > 0)
+                fprintf(out, "rank %" PRIu32 " of MPI, ", process->ranked - 1);
             fprintf(out, "process %" PRIu32 "%s", process->tgid, process->name[0] != 0 ? " " : "");
             utf8_print_line(out, process->name, false);
         }
@@ -240,6 +264,7 @@ void profile_print(FILE *out, const struct trace *trace, const struct profile *p
     fprintf(out, "  accesses   %" PRIu64 " by %" PRIu32 " process%s: %s read, %s written\n", profile->touches.accesses,
             profile->touches.n_ranks, profile->touches.n_ranks == 1 ? "" : "es",
             bytes_text(profile->touches.bytes_read, read), bytes_text(profile->touches.bytes_written, written));
+    print_sample(out, &profile->touches);
     print_classes(out, profile);
     print_shapes(out, profile, &profile->reads, "reader", true);
     print_shapes(out, profile, &profile->writes, "writer", profile->reads.n == 0);

@@ -181,6 +181,7 @@ void recommend_json(struct json *json, const struct recommending *asked, const s
 
     json_string(json, "path", profile->file->path);
     json_u64(json, "processes", profile->touches.n_ranks);
+    json_bool(json, "of_a_sample", profile->touches.of_accesses > profile->touches.accesses);
     json_u64(json, "size", profile->size);
     json_bool(json, "predicted", profile->is_predicted);
     json_bool(json, "rounded", profile->is_rounded);
@@ -289,6 +290,8 @@ static enum ctl_status find_candidates(const struct request *request, struct tog
     asked->costs = &file->costs;
     if (r == 0)
         r = recommend_init(&file->found, asked);
+    if (r == 0 && profile->touches.of_accesses > profile->touches.accesses)
+        utf8_complain("the trace is a sample: requests are dearer and patterns are less regular than they were");
     return r < 0 ? report(request->as_json, "%s: %s", profile->file->path,
                           r == -E2BIG ? "every layout meets what was traced in too many pieces to be counted"
                                       : strerror(-r))

@@ -14,15 +14,15 @@
 static const char help[] =
     "usage: fallsctl top [-b] [-n COUNT] [--bytes] [--sort ORDER] [--filter TEXT] [SECONDS] [MOUNTPOINT]\n"
     "\n"
-    "Shows what a mount does: its disks, jobs, the busiest requests, and open files with who has opened them: one's own,\n"
-    "for root and who mounted all. First since it was mounted, then each so many SECONDS, 2 unless told. Without\n"
+    "Shows what a mount does: its disks, jobs, the busiest requests, groups with who waits for whom, and open files with\n"
+    "who has opened them: one's own groups, for root all; one's own files, for root and who mounted all. First since it was mounted, then each so many SECONDS, 2 unless told. Without\n"
     "MOUNTPOINT the only mount there is. What the kernel answers from its page cache is not seen.\n"
     "\n"
     "Keys:\n"
     "  q               quit\n"
     "  s               sort by bytes, calls, time, name\n"
     "  /               type what to look for in names of requests, files, processes and users; Enter; Escape: all\n"
-    "  d r f           show disks, requests, open files, or do not\n"
+    "  d r g f         show disks, requests, groups, open files, or do not\n"
     "  b               bytes in full, or in powers of 1024\n"
     "  blank           look now\n"
     "\n"
@@ -130,7 +130,7 @@ static void draw(const struct live *live)
         snprintf(head, sizeof head, SCREEN_HEADING "look for: %s_\n", shown);
     else
         snprintf(head, sizeof head,
-                 SCREEN_HEADING "by %s%s%s   q quit  s sort  / look for  d disks  r requests  f files\n",
+                 SCREEN_HEADING "by %s%s%s   q quit  s sort  / look for  d disks  r requests  g groups  f files\n",
                  top_order_name(view->order), *shown != 0 ? ", with " : "", shown);
     screen_size(&rows, &columns);
     frame = frame_of(view, &live->looks, head, MAX(rows, 4) - 2);
@@ -181,6 +181,9 @@ static bool take_key(struct live *live, int key)
         break;
     case 'r':
         view->shows_operations = !view->shows_operations;
+        break;
+    case 'g':
+        view->shows_groups = !view->shows_groups;
         break;
     case 'f':
         view->shows_files = !view->shows_files;
@@ -246,7 +249,9 @@ static bool read_view(struct request *request, enum ctl_status *ret_status)
 
 enum ctl_status ctl_top(int argc, char **argv)
 {
-    struct request request = { .view = { .shows_disks = true, .shows_operations = true, .shows_files = true } };
+    struct request request = {
+        .view = { .shows_disks = true, .shows_operations = true, .shows_groups = true, .shows_files = true }
+    };
     const struct arg arg[] = { { .name = "-b", .other = "--batch", .set = &request.is_batch },
                                { .name = "--bytes", .set = &request.view.raw },
                                { .name = "-n", .value = &request.count },

@@ -7,14 +7,15 @@
 #include "fs/ctl/show/screen.h"
 #include "fs/ctl/show/table.h"
 #include "fs/ctl/think/rates.h"
+#include "fs/ctl/verbs/groups_rows.h"
 #include "fs/ctl/verbs/report_times.h"
 #include "fs/json/utf8.h"
 
-#include <pwd.h>
 #include <string.h>
 
 #define MAX_JOBS       5
 #define MAX_OPERATIONS 8
+#define MAX_GROUPS     8
 
 const char *top_order_name(enum top_order order)
 {
@@ -42,6 +43,8 @@ int top_look(const char *target, struct top_look *ret_look, char ret_why[static 
         r = open_files_get(target, &look.files, ret_why);
     if (r == 0 && has_jobs(&look.stats) && mount_text_get(target, "jobs", JSON_READ_LONG, &look.jobs, ignored) < 0)
         look.jobs = NULL;
+    if (r == 0 && look.stats.groups > 0 && groups_get(target, &look.groups, ignored) < 0)
+        look.groups = (struct groups){ 0 };
     if (r < 0)
         top_look_done(&look);
     else
@@ -53,6 +56,7 @@ void top_look_done(struct top_look *look)
 {
     stats_done(&look->stats);
     open_files_done(&look->files);
+    groups_done(&look->groups);
     free(look->jobs);
     *look = (struct top_look){ .jobs = NULL };
 }
@@ -245,14 +249,6 @@ static void add_operations(struct frame *frame, const struct top_look *before, c
     table_done(&table);
 }
 
-static const char *user_name(uid_t uid, char name[static 16])
-{
-    const struct passwd *entry = getpwuid(uid);
-
-    snprintf(name, 16, "%u", (unsigned) uid);
-    return entry != NULL ? entry->pw_name : name;
-}
-
 /* What was moved by an open file between the looks. */
 static struct open_file moved(const struct top_look *before, const struct open_file *file)
 {
@@ -270,13 +266,13 @@ static struct open_file moved(const struct top_look *before, const struct open_f
 
 static void add_file(struct table *table, const struct frame *frame, const struct open_file *did, double seconds)
 {
-    char user[16];
+    char user[GROUPS_USER];
 
     if (did->pid > 0)
         table_addf(table, "%d", (int) did->pid);
     else
         table_add(table, "-");
-    table_add(table, user_name(did->uid, user));
+    table_add(table, groups_user(did->uid, user));
     table_add(table, did->command[0] != 0 ? did->command : "-");
     table_addf(table, "%.0f", (double) did->reads / seconds);
     add_bytes(table, frame, (double) did->read / seconds);
@@ -303,12 +299,12 @@ static void add_files(struct frame *frame, const struct top_look *before, const 
     for (uint32_t i = 0; i < n; i++) {
         const struct open_file *file = &now->files.file[i];
         double bytes;
-        char user[16];
+        char user[GROUPS_USER];
 
         did[i] = moved(before, file);
         bytes = (double) (did[i].read + did[i].written);
         if (passes(frame->view, file->file) || passes(frame->view, file->command) ||
-            passes(frame->view, user_name(file->uid, user)))
+            passes(frame->view, groups_user(file->uid, user)))
             item[n_items++] = (struct item){ .key = { bytes, (double) (did[i].reads + did[i].writes), bytes },
                                              .name = file->file != NULL ? file->file : "",
                                              .i = i };
@@ -318,6 +314,32 @@ static void add_files(struct frame *frame, const struct top_look *before, const 
     for (uint32_t i = 0; i < n_items; i++)
         add_file(&table, frame, &did[item[i].i], seconds);
     add_table(frame, &table, UINT32_MAX);
+    table_done(&table);
+}
+
+/* By time those come first that have been at a round for longest; by bytes and calls, those with most ranks. */
+static void add_groups(struct frame *frame, const struct groups *groups)
+{
+    cleanup(freep) struct item *item = calloc(MAX(groups->n, 1), sizeof *item);
+    uint32_t n_items = 0;
+    struct table table;
+
+    if (item == NULL || groups->n == 0)
+        return;
+    for (size_t i = 0; i < groups->n; i++) {
+        const struct fallsfs_ioc_groups *group = &groups->group[i];
+        char user[GROUPS_USER];
+
+        if (passes(frame->view, group->path) || passes(frame->view, groups_user(group->uid, user)))
+            item[n_items++] = (struct item){ .key = { group->nranks, group->nranks, (double) group->ns_since },
+                                             .name = group->path,
+                                             .i = (uint32_t) i };
+    }
+    sort(item, n_items, frame->view->order);
+    table_init(&table, groups_columns, GROUPS_COLUMNS, GROUPS_USUAL, NULL);
+    for (uint32_t i = 0; i < n_items; i++)
+        groups_add_row(&table, frame->view->target, &groups->group[item[i].i]);
+    add_table(frame, &table, frame->rows == TOP_ALL ? UINT32_MAX : 1 + MAX_GROUPS);
     table_done(&table);
 }
 
@@ -359,6 +381,8 @@ void top_frame(const struct top_view *view, const struct top_look *before, const
         add_jobs(&frame, now->jobs);
     if (view->shows_operations)
         add_operations(&frame, before, now);
+    if (view->shows_groups)
+        add_groups(&frame, &now->groups);
     if (view->shows_files)
         add_files(&frame, before, now);
 }

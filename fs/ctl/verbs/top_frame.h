@@ -4,11 +4,13 @@
  *     what it is about      the mount, since when, groups, requests
  *     DISK ...              all disks
  *     OPERATION ...         the busiest requests
- *     PID USER ...          the busiest open files, of those that the one who asks may see
+ *     FILE USER JOINED ...  who waits for whom in groups, of those that the one who asks may see
+ *     PID USER ...          the busiest open files, likewise
  *     JOB ...               those that are not over */
 #ifndef FALLSFS_FS_CTL_VERBS_TOP_FRAME_H
 #define FALLSFS_FS_CTL_VERBS_TOP_FRAME_H
 
+#include "fs/ctl/ask/groups.h"
 #include "fs/ctl/ask/open_files.h"
 #include "fs/ctl/ask/stats.h"
 
@@ -20,7 +22,7 @@
 enum top_order {
     TOP_BY_BYTES,
     TOP_BY_CALLS,
-    TOP_BY_TIME, /* of operations; open files by bytes */
+    TOP_BY_TIME, /* of operations, and of rounds of groups; open files by bytes */
     TOP_BY_NAME,
     TOP_ORDERS
 };
@@ -31,14 +33,15 @@ const char *top_order_name(enum top_order order);
 struct top_look {
     struct stats stats;
     struct open_files files;
+    struct groups groups;
     char *jobs; /* a line for each; NULL: there are none, or they are not told */
 };
 
 struct top_view {
     const char *target;
     enum top_order order;
-    char filter[TOP_FILTER]; /* operations and open files with this in their names, processes or users; empty: all */
-    bool shows_files, shows_operations, shows_disks;
+    char filter[TOP_FILTER]; /* what has this in its name, process or user; empty: all */
+    bool shows_files, shows_groups, shows_operations, shows_disks;
     bool raw; /* bytes in full */
 };
 

@@ -23,7 +23,7 @@ static const char help[] = "usage: fallsctl trace start | stop | status | export
                            "  fallsctl trace record -o run.trace /fast/run7 -- mpirun -n 4 solver /fast/run7\n";
 
 static const char start_help[] =
-    "usage: fallsctl trace start [--every] [--json] PATH...\n"
+    "usage: fallsctl trace start [--every] [--sample N] [--json] PATH...\n"
     "\n"
     "Has the mount record accesses: to a file, for its owner and root; to files below a directory that are your own, or,\n"
     "for root and who mounted, to all below it: the mount point stands for all of the mount. What was recorded before is\n"
@@ -33,11 +33,16 @@ static const char start_help[] =
     "ahead. With it, what you open from now on, and for root whoever does, is read and written past the cache: slower,\n"
     "and every access is seen. Mappings work, and are seen by pages.\n"
     "\n"
-    "  --every   every access of what is opened from now on\n"
-    "  --json    machine-readable output\n"
+    "With --sample, one access is recorded of N in a row through each open file, at a random place among them: for long\n"
+    "runs. It stands for N; which bytes several processes share, and in what patterns, it cannot tell well.\n"
+    "\n"
+    "  --every      every access of what is opened from now on\n"
+    "  --sample N   one access of N, up to 65535\n"
+    "  --json       machine-readable output\n"
     "\n"
     "examples:\n"
     "  fallsctl trace start /fast/run7\n"
+    "  fallsctl trace start --sample 100 /fast\n"
     "  fallsctl trace start --every /fast/matrix\n"
     "  fallsctl trace start --json /fast | jq '.files[].open'\n";
 
@@ -74,6 +79,8 @@ static void tell_in_words(const char *path, const struct trace_state *state)
         printf(": traced, every access of what is opened since");
     else
         printf(": traced, through the cache: what the kernel's page cache answers itself is not seen");
+    if (state->is_on && state->sample > 1)
+        printf("; one access of %u is recorded", state->sample);
     if (state->is_on && state->n_open > 0)
         printf("; %" PRIu64 " handles were open already: theirs may be missing", state->n_open);
     printf("; %" PRIu64 " accesses kept, %" PRIu64 " dropped\n", state->records, state->dropped);
@@ -97,6 +104,7 @@ static void tell(struct paths *paths, const char *path)
     json_string(&paths->json, "file", path);
     json_bool(&paths->json, "traced", state.is_on);
     json_bool(&paths->json, "every", state.is_on && state.every);
+    json_u64(&paths->json, "sample", state.sample);
     json_u64(&paths->json, "open", state.n_open);
     json_u64(&paths->json, "records", state.records);
     json_u64(&paths->json, "dropped", state.dropped);
@@ -133,13 +141,19 @@ static enum ctl_status order_all(struct args *args, bool as_json, const char *wh
 static enum ctl_status start(int argc, char **argv)
 {
     bool every = false, as_json = false;
-    const struct arg arg[] = { { .name = "--every", .set = &every }, { .name = "--json", .set = &as_json } };
+    const char *sample = NULL;
+    char what[TRACE_ORDER];
+    const struct arg arg[] = { { .name = "--every", .set = &every },
+                               { .name = "--sample", .value = &sample },
+                               { .name = "--json", .set = &as_json } };
     struct args args = { .verb = "trace start", .help = start_help, .arg = arg, .n_args = ARRAY_SIZE(arg) };
     enum ctl_status status;
 
     if (!args_read(&args, argc, argv, &status))
         return status;
-    return order_all(&args, as_json, every ? "start every" : "start");
+    if (!trace_state_order(every, sample, what))
+        return args_complain(args.verb, "--sample wants a number from 1 to 65535", NULL);
+    return order_all(&args, as_json, what);
 }
 
 static enum ctl_status stop(int argc, char **argv)

@@ -5,6 +5,7 @@
 #include "fs/ctl/talk/args.h"
 #include "fs/ctl/verbs/verbs.h"
 #include "fs/json/utf8.h"
+#include "fs/trace/trace_below.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -19,8 +20,9 @@
 static const char export_help[] =
     "usage: fallsctl trace export -o FILE PATH\n"
     "\n"
-    "Writes what the mount that PATH lies in has recorded to a file, as fallsfs-trace(5) tells of: all that you may see,\n"
-    "of files that are yours, or for root and who mounted of all, since a trace was begun while there was none.\n"
+    "Writes what the mount that PATH lies in has recorded to a file, as fallsfs-trace(5) tells of: of PATH, or of what is\n"
+    "below it, and of the mount point all, as far as you may see it, of files that are yours, or for root and who mounted of\n"
+    "all, since a trace was begun while there was none. Files are known by the names that they had when they were accessed.\n"
     "\n"
     "  -o FILE   where to; - is standard output\n"
     "\n"
@@ -29,15 +31,16 @@ static const char export_help[] =
     "  fallsctl trace export -o - /fast | zstd > all.trace.zst\n";
 
 static const char record_help[] =
-    "usage: fallsctl trace record -o FILE [--every] PATH [-- COMMAND...]\n"
+    "usage: fallsctl trace record -o FILE [--every] [--sample N] PATH [-- COMMAND...]\n"
     "\n"
     "Has a file, or what is below a directory, traced as 'fallsctl trace start' does, and writes to a file what is\n"
-    "recorded, as it comes: so however long it takes, nothing is lost but what a slow FILE cannot take; that is counted.\n"
+    "recorded of it, as it comes: so however long it takes, nothing is lost but what a slow FILE cannot take; that is counted.\n"
     "It ends when the command does, or without one when it is interrupted or the trace is stopped. A trace that went on\n"
     "already goes on; FILE then has what was recorded before, too.\n"
     "\n"
-    "  -o FILE   where to; - is standard output\n"
-    "  --every   every access of what is opened from now on, past the kernel's cache\n"
+    "  -o FILE      where to; - is standard output\n"
+    "  --every      every access of what is opened from now on, past the kernel's cache\n"
+    "  --sample N   one access of N in a row through each open file\n"
     "\n"
     "examples:\n"
     "  fallsctl trace record -o run.trace --every /fast/run7 -- ./solver /fast/run7\n"
@@ -49,14 +52,23 @@ struct copy {
     int from, to;
     const char *out;
     char *buffer;
-    uint64_t bytes;
+    struct trace_below *below; /* NULL: all of it is wanted */
 };
+
+static int begin_below(struct copy *copy, const char *below, char why[static ATTRS_WHY])
+{
+    if (below[0] == 0 || trace_below_new(below, &copy->below) == 0)
+        return 0;
+    return attrs_refuse(why, -ENOMEM, "out of memory");
+}
 
 static int open_copy(struct copy *copy, const char *path, const char *out, char why[static ATTRS_WHY])
 {
-    cleanup(freep) char *stream = NULL;
-    int r = trace_state_stream(path, &stream, NULL, why);
+    cleanup(freep) char *stream = NULL, *below = NULL;
+    int r = trace_state_stream(path, &stream, &below, why);
 
+    if (r == 0)
+        r = begin_below(copy, below, why);
     if (r < 0)
         return r;
     copy->out = out;
@@ -78,18 +90,38 @@ static void copy_done(struct copy *copy)
     if (copy->to >= 0)
         close(copy->to);
     free(copy->buffer);
+    trace_below_free(copy->below);
 }
 
-static int write_all(const struct copy *copy, size_t n)
+static int write_all(const struct copy *copy, const char *bytes, size_t n)
 {
     for (size_t at = 0; at < n;) {
-        ssize_t done = write(copy->to, copy->buffer + at, n - at);
+        ssize_t done = write(copy->to, bytes + at, n - at);
 
         if (done < 0 && errno != EINTR)
             return -errno;
         at += (size_t) MAX(done, 0);
     }
     return 0;
+}
+
+/* Writes what is wanted of n bytes that were read. */
+static int write_wanted(const struct copy *copy, size_t n)
+{
+    cleanup(freep) char *wanted = NULL;
+    size_t len = 0;
+    FILE *out;
+    int r;
+
+    if (copy->below == NULL)
+        return write_all(copy, copy->buffer, n);
+    out = open_memstream(&wanted, &len);
+    if (out == NULL)
+        return -ENOMEM;
+    r = trace_below_take(copy->below, copy->buffer, n, out);
+    if (fclose(out) != 0 && r == 0)
+        r = -ENOMEM;
+    return r == 0 ? write_all(copy, wanted, len) : r;
 }
 
 /* Copies all that there is by now. */
@@ -105,10 +137,11 @@ static int copy_on(struct copy *copy, char why[static ATTRS_WHY])
             return attrs_refuse(why, -errno, "reading the trace: %s", strerror(errno));
         if (n == 0)
             return 0;
-        r = write_all(copy, (size_t) n);
+        r = write_wanted(copy, (size_t) n);
+        if (r == -EBADMSG)
+            return attrs_refuse(why, r, "the mount gives no trace that this fallsctl knows");
         if (r < 0)
             return attrs_refuse(why, r, "%s: %s", copy->out, strerror(-r));
-        copy->bytes += (uint64_t) n;
     }
 }
 
@@ -125,7 +158,7 @@ enum ctl_status ctl_trace_export(int argc, char **argv)
     const char *out = NULL;
     const struct arg arg[] = { { .name = "-o", .other = "--output", .value = &out } };
     struct args args = { .verb = "trace export", .help = export_help, .arg = arg, .n_args = ARRAY_SIZE(arg) };
-    cleanup(copy_done) struct copy copy = { -1, -1, NULL, NULL, 0 };
+    cleanup(copy_done) struct copy copy = { -1, -1, NULL, NULL, NULL };
     struct trace_state state;
     enum ctl_status status;
     char why[ATTRS_WHY];
@@ -134,7 +167,7 @@ enum ctl_status ctl_trace_export(int argc, char **argv)
     if (!args_read(&args, argc, argv, &status))
         return status;
     if (out == NULL || args.n != 1)
-        return args_complain(args.verb, "which mount, and -o with which file?", NULL);
+        return args_complain(args.verb, "which file, directory or mount, and -o with which file?", NULL);
     r = trace_state_get(args.word[0], &state, why);
     if (r == 0)
         r = open_copy(&copy, args.word[0], out, why);
@@ -168,6 +201,8 @@ struct recording {
     const char *path;
     char **command; /* NULL: there is none */
     bool every, was_on;
+    const char *sample; /* what the user has said; NULL: nothing */
+    char order[TRACE_ORDER];
     pid_t pid; /* of the command */
     int command_status;
     struct copy copy;
@@ -182,7 +217,7 @@ static int start(struct recording *recording, char why[static ATTRS_WHY])
         return r;
     recording->was_on = state.is_on && (state.every || !recording->every);
     if (!recording->was_on)
-        r = attrs_set(recording->path, "trace", recording->every ? "start every" : "start", why);
+        r = attrs_set(recording->path, "trace", recording->order, why);
     return r;
 }
 
@@ -249,9 +284,10 @@ static enum ctl_status finish(const struct recording *recording)
 enum ctl_status ctl_trace_record(int argc, char **argv)
 {
     const char *out = NULL;
-    struct recording recording = { .copy = { -1, -1, NULL, NULL, 0 } };
+    struct recording recording = { .copy = { -1, -1, NULL, NULL, NULL } };
     const struct arg arg[] = { { .name = "-o", .other = "--output", .value = &out },
-                               { .name = "--every", .set = &recording.every } };
+                               { .name = "--every", .set = &recording.every },
+                               { .name = "--sample", .value = &recording.sample } };
     struct args args = { .verb = "trace record", .help = record_help, .arg = arg, .n_args = ARRAY_SIZE(arg) };
     enum ctl_status status;
     char why[ATTRS_WHY];
@@ -261,6 +297,8 @@ enum ctl_status ctl_trace_record(int argc, char **argv)
         return status;
     if (out == NULL || args.n == 0)
         return args_complain(args.verb, "which file or directory, and -o with which file?", NULL);
+    if (!trace_state_order(recording.every, recording.sample, recording.order))
+        return args_complain(args.verb, "--sample wants a number from 1 to 65535", NULL);
     recording.path = args.word[0];
     if (args.n > 1) {
         argv[args.n] = NULL; /* the words stand at the beginning of argv, and there was an option at least */

@@ -385,6 +385,7 @@ static const struct key limits_keys[] = {
 
 static const struct key trace_keys[] = {
     { "start", CONFIG_TYPE_BOOL, .option = "trace" },
+    { "sample", CONFIG_TYPE_INT, .option = "trace_sample" },
     { "ring", CONFIG_TYPE_STRING, .option = "trace_ring" },
     { .name = NULL },
 };

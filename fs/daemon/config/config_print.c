@@ -143,6 +143,7 @@ static void add_trace(struct writer *top, const struct options *options)
     struct writer trace = { .group = add(top, "trace", CONFIG_TYPE_GROUP) };
 
     add_bool(&trace, "start", options->trace);
+    add_number(&trace, "sample", options->trace_sample);
     add_size(&trace, "ring", options->trace_ring);
     top->failed |= trace.failed;
 }

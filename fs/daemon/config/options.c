@@ -38,6 +38,7 @@ void options_init(struct options *options)
                                  .limit_views = 4096,
                                  .limit_view_memory = 256 << 20,
                                  .limit_hole_memory = 64 << 20,
+                                 .trace_sample = 1,
                                  .trace_ring = 64 << 20,
                                  .limit_groups = 4096 };
 }
@@ -109,6 +110,16 @@ static int set_number(uint32_t *ret, const char *value, uint32_t max, struct opt
     if (errno != 0 || *value < '0' || *value > '9' || *end != 0 || n > max)
         return options_fail(error, "not a number from 0 to %" PRIu32, max);
     *ret = (uint32_t) n;
+    return 0;
+}
+
+static int set_sample(uint32_t *ret, const char *value, struct options_error *error)
+{
+    uint32_t n = 0;
+
+    if (set_number(&n, value, UINT16_MAX, error) < 0 || n == 0)
+        return options_fail(error, "not a number from 1, which is every access, to %u", UINT16_MAX);
+    *ret = n;
     return 0;
 }
 
@@ -235,6 +246,8 @@ int options_set(struct options *options, const char *name, const char *value, st
         return set_choice(&options->direct_io, value, "false", "true", error);
     if (IS("trace"))
         return set_choice(&options->trace, value, "false", "true", error);
+    if (IS("trace_sample"))
+        return set_sample(&options->trace_sample, value, error);
     if (IS("trace_ring"))
         return set_size(&options->trace_ring, value, MIN_RING, MAX_MEMORY, error);
     if (IS("nosymfollow"))

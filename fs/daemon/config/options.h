@@ -30,6 +30,7 @@ struct options {
     char *fuse; /* what is left for libfuse and the kernel: "allow_other,noatime" */
     bool read_only, degraded, direct_io;
     bool trace;                  /* all accesses are recorded from the start */
+    uint32_t trace_sample;       /* of these one of so many; 1: all */
     uint32_t trace_ring;         /* bytes of what is recorded that are kept */
     bool missing_readonly;       /* when a disk is missing, go on as with ro,degraded */
     uint32_t wait_disks;         /* seconds to wait for disks that are not there yet */

@@ -37,6 +37,7 @@ const char options_help[] =
     "      reserve=S       what new files leave free on each disk, where nobody has named disks: usually a twentieth, or\n"
     "                      16 stripes if that is more, at most a quarter; twice that on the home disk; 0: nothing\n"
     "      trace           record every access that reaches the daemon, for 'fallsctl trace export'\n"
+    "      trace_sample=N  one access of N in a row through an open file, 1 by default: every one\n"
     "      trace_ring=S    how much of that is kept, 64M by default: 64 bytes an access\n"
     "      threads=N       threads that serve requests; 0, the default: by the number of disks\n"
     "      timeout=N       seconds a disk may take for an answer, 60 by default; 0: for ever\n"

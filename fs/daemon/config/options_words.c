@@ -140,9 +140,10 @@ static bool add_time_flag(struct options *options, const char *word)
 /* Sets an option NAME=VALUE; word is a copy that is changed. -ENOENT: it is none of ours. */
 static int add_value(struct options *options, char *word, struct options_error *error)
 {
-    static const char *const known[] = { "config",     "layout",     "layout_rule", "layout_allow", "layout_gid",
-                                         "missing",    "wait_disks", "timeout",     "threads",      "max_read",
-                                         "read_ahead", "window",     "reserve",     "trace_ring",   "metrics" };
+    static const char *const known[] = { "config",     "layout",     "layout_rule",  "layout_allow",
+                                         "layout_gid", "missing",    "wait_disks",   "timeout",
+                                         "threads",    "max_read",   "read_ahead",   "window",
+                                         "reserve",    "trace_ring", "trace_sample", "metrics" };
     char *value = strchr(word, '=');
     struct options_error wrong;
     int r;

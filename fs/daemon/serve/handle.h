@@ -40,6 +40,8 @@ struct handle {
     struct handle_use use;
     atomic_uint_least64_t trace_tag; /* how it is traced (trace/tracing.c) */
     atomic_uint_least64_t trace_ino; /* which directory's trace that is of, or the file's own; 0: of none */
+    atomic_uint trace_sample;        /* one of so many of its accesses is recorded */
+    atomic_uint_least64_t trace_n;   /* accesses so far, of which some are recorded */
     atomic_uint trace_counted;       /* for which trace of every access it has been counted */
     _Atomic(struct node *) ticket;   /* with a reference, until release; NULL: no view has been asked for */
 };

@@ -12,7 +12,7 @@
 #define FALLSFS_FS_DAEMON_TRACE_PATTERN_WORDS_H
 
 #include "fs/daemon/group/collect.h"
-#include "fs/trace/trace_format.h"
+#include "ioctl/trace/trace_format.h"
 
 #define PATTERN_MAX_PIECES 512 /* of a list, that are told; "..." stands for those behind them */
 

@@ -2,7 +2,7 @@
 #include "fs/daemon/trace/ring.h"
 
 #include "fs/core/disk/mutex.h"
-#include "fs/trace/trace_write.h"
+#include "ioctl/trace/trace_write.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

@@ -15,7 +15,7 @@
 #define FALLSFS_FS_DAEMON_TRACE_RING_H
 
 #include "fs/daemon/trace/names.h"
-#include "fs/trace/trace_format.h"
+#include "ioctl/trace/trace_format.h"
 
 #include <sys/types.h>
 

@@ -107,49 +107,64 @@ bool scopes_are_none_for(struct scopes *scopes, uid_t uid)
     return are_none;
 }
 
-unsigned scopes_look(struct scopes *scopes, uint64_t ino, uid_t owner)
+/* What two cover together. */
+static struct covered both(struct covered a, struct covered b)
 {
-    unsigned bits = 0;
+    if (a.bits == 0 || b.bits == 0)
+        return a.bits == 0 ? b : a;
+    return (struct covered){ .bits = a.bits | b.bits, .sample = MIN(a.sample, b.sample) };
+}
+
+static struct covered covered_by(const struct scope *scope)
+{
+    struct covered by = { .bits = COVERED, .sample = scope->sample };
+
+    if (scope->every)
+        by.bits |= scope->is_admin ? COVERED_EVERY_OPEN : COVERED_OWN_OPENS;
+    return by;
+}
+
+struct covered scopes_look(struct scopes *scopes, uint64_t ino, uid_t owner)
+{
+    struct covered found = { 0 };
 
     mutex_lock(&scopes->lock);
     for (uint32_t i = 0; i < scopes->n; i++) {
         const struct scope *scope = &scopes->scope[i];
 
-        if (scope->ino != ino || (!scope->is_admin && scope->uid != owner))
-            continue;
-        bits |= COVERED;
-        if (scope->every)
-            bits |= scope->is_admin ? COVERED_EVERY_OPEN : COVERED_OWN_OPENS;
+        if (scope->ino == ino && (scope->is_admin || scope->uid == owner))
+            found = both(found, covered_by(scope));
     }
     mutex_unlock(&scopes->lock);
-    return bits;
+    return found;
 }
 
-static unsigned look(struct scopes *scopes, const struct inode *inode, uid_t owner, uint64_t *ino)
+static struct covered look(struct scopes *scopes, const struct inode *inode, uid_t owner, uint64_t *ino)
 {
-    unsigned bits = scopes_look(scopes, inode->ino, owner);
+    struct covered found = scopes_look(scopes, inode->ino, owner);
 
-    if (bits != 0)
+    if (found.bits != 0)
         *ino = inode->ino;
-    return bits;
+    return found;
 }
 
-unsigned scopes_cover(struct scopes *scopes, struct inodes *inodes, struct inode *inode, uid_t owner, uint64_t *ret_ino)
+struct covered scopes_cover(struct scopes *scopes, struct inodes *inodes, struct inode *inode, uid_t owner,
+                            uint64_t *ret_ino)
 {
     uint64_t ino = 0;
-    unsigned bits = look(scopes, inode, owner, &ino);
+    struct covered found = look(scopes, inode, owner, &ino);
     struct inode *above = inode_parent(inodes, inode);
 
     while (above != NULL) {
         struct inode *next = inode_parent(inodes, above);
 
-        bits |= look(scopes, above, owner, &ino);
+        found = both(found, look(scopes, above, owner, &ino));
         inode_unref(inodes, above);
         above = next;
     }
-    bits |= look(scopes, inodes_root(inodes), owner, &ino);
+    found = both(found, look(scopes, inodes_root(inodes), owner, &ino));
     *ret_ino = ino;
-    return bits;
+    return found;
 }
 
 uint32_t scopes_n_open(struct scopes *scopes, const struct inode *inode, uid_t uid)

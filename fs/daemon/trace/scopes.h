@@ -21,6 +21,7 @@ struct scope {
     uid_t uid;       /* who began it */
     bool is_admin;   /* and is root, or has mounted */
     bool every;      /* opens are past the kernel's cache */
+    uint16_t sample; /* one of so many accesses is recorded; 1: all */
     uint32_t n_open; /* handles that were open already, through the cache */
 };
 
@@ -31,11 +32,16 @@ struct scopes {
     atomic_uint generation;         /* changes with what is covered; from 1 to SCOPES_GENERATIONS */
 };
 
-/* How a file is covered. */
 enum {
     COVERED = 1,
     COVERED_EVERY_OPEN = 2, /* whoever opens it does so past the kernel's cache */
     COVERED_OWN_OPENS = 4,  /* its owner does */
+};
+
+/* How a file is covered. */
+struct covered {
+    unsigned bits;
+    uint16_t sample; /* one of so many of its accesses is recorded: of all that cover it, what records most; 0: none */
 };
 
 struct scopes *scopes_new(void);
@@ -52,13 +58,13 @@ uint32_t scopes_remove(struct scopes *scopes, uint64_t ino, uid_t uid, bool is_a
 bool scopes_are_none(struct scopes *scopes);
 bool scopes_are_none_for(struct scopes *scopes, uid_t uid);
 
-/* Bits of COVERED for a file of that owner, or directory: those of scopes of it and of directories above it. ret_ino:
- * of the topmost of these, or 0. */
-unsigned scopes_cover(struct scopes *scopes, struct inodes *inodes, struct inode *inode, uid_t owner,
-                      uint64_t *ret_ino);
+/* How a file of that owner, or directory, is covered: by scopes of it and of directories above it. ret_ino: of the topmost
+ * of these, or 0. */
+struct covered scopes_cover(struct scopes *scopes, struct inodes *inodes, struct inode *inode, uid_t owner,
+                            uint64_t *ret_ino);
 
 /* The same, of the scopes with that number alone: for a file that was covered by them, and has no name any more. */
-unsigned scopes_look(struct scopes *scopes, uint64_t ino, uid_t owner);
+struct covered scopes_look(struct scopes *scopes, uint64_t ino, uid_t owner);
 
 /* How many handles were open already when the user's scope of this inode was begun, or an administrator's. */
 uint32_t scopes_n_open(struct scopes *scopes, const struct inode *inode, uid_t uid);

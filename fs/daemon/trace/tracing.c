@@ -5,6 +5,7 @@
 #include "fs/daemon/kernel/kernel_io.h"
 #include "fs/daemon/trace/pattern_words.h"
 #include "fs/daemon/trace/readers.h"
+#include "fs/daemon/trace/sample.h"
 #include "fs/daemon/trace/scopes.h"
 #include "fs/daemon/trace/who.h"
 
@@ -85,38 +86,39 @@ static int get_ring(struct tracing *tracing, struct ring **ret_ring)
 
 #define COVERED_UNKNOWN 128U /* whose the file is could not be found out */
 
-/* Bits of COVERED for an inode, and who owns it. ino: of what it was covered by when it was last asked for, and is now;
- * who has lost his last name stays where he was. */
-static unsigned cover(struct tracing *tracing, struct inode *inode, uint64_t *ino, uid_t *ret_owner)
+/* How an inode is covered, and who owns it. ino: of what it was covered by when it was last asked for, and is now; who has
+ * lost his last name stays where he was. */
+static struct covered cover(struct tracing *tracing, struct inode *inode, uint64_t *ino, uid_t *ret_owner)
 {
     struct stat st;
 
     if (tree_stat(tracing->fs, inode, &st) < 0)
-        return COVERED_UNKNOWN;
+        return (struct covered){ .bits = COVERED_UNKNOWN };
     *ret_owner = st.st_uid;
     if (*ino != 0 && inode_is_gone(tracing->fs->inodes, inode))
         return scopes_look(tracing->scopes, *ino, st.st_uid);
     return scopes_cover(tracing->scopes, tracing->fs->inodes, inode, st.st_uid, ino);
 }
 
-/* As cover, of an open file: the answer is kept in its handle, with the generation that it is of. */
+/* As cover, of an open file: the answer is kept in its handle, with the generation that it is of. Returns the bits. */
 static unsigned cover_handle(struct tracing *tracing, struct handle *handle, uid_t *ret_owner)
 {
     uint64_t generation = atomic_load(&tracing->scopes->generation), tag = atomic_load(&handle->trace_tag);
     uint64_t ino = atomic_load(&handle->trace_ino);
-    unsigned bits;
+    struct covered found;
 
     if (tag >> 40 == generation) {
         *ret_owner = (uid_t) tag;
         return tag >> 32 & 0xff;
     }
     *ret_owner = 0;
-    bits = cover(tracing, handle->inode, &ino, ret_owner);
-    if (bits != COVERED_UNKNOWN) {
+    found = cover(tracing, handle->inode, &ino, ret_owner);
+    if (found.bits != COVERED_UNKNOWN) {
         atomic_store(&handle->trace_ino, ino);
-        atomic_store(&handle->trace_tag, generation << 40 | (uint64_t) bits << 32 | *ret_owner);
+        atomic_store(&handle->trace_sample, found.sample);
+        atomic_store(&handle->trace_tag, generation << 40 | (uint64_t) found.bits << 32 | *ret_owner);
     }
-    return bits;
+    return found.bits;
 }
 
 void tracing_changed(struct tracing *tracing)
@@ -183,6 +185,17 @@ static int make_texts(struct tracing *tracing, const struct handle *handle, stru
     return r;
 }
 
+/* Whether an access is recorded, where only some are; it stands for all of them then. */
+static bool is_in_sample(struct handle *handle, struct trace_access *access)
+{
+    uint16_t n = (uint16_t) atomic_load(&handle->trace_sample);
+
+    if (n <= 1 || access->item.type != TRACE_ACCESS)
+        return true;
+    access->item.sampled = n;
+    return sample_has(handle->opened, atomic_fetch_add(&handle->trace_n, 1), n);
+}
+
 /* Fills in who asks; the kernel itself, which writes back what is mapped, is nobody. */
 static void note_process(struct tracing *tracing, const struct cred *cred, struct noted *noted)
 {
@@ -210,6 +223,8 @@ static void record(struct tracing *tracing, struct handle *handle, const struct 
         ring_drop(ring, 1);
         return;
     }
+    if (!is_in_sample(handle, &noted->access.access))
+        return;
     note_process(tracing, cred, noted);
     noted->file =
         (struct ring_file_key){ .inode = handle->inode->ino, .nodeid = handle->inode->nodeid, .owner = owner };
@@ -326,7 +341,7 @@ bool tracing_wants_every(struct tracing *tracing, struct inode *inode, uid_t uid
 
     if (!requests_are_noted())
         return false;
-    bits = cover(tracing, inode, &ino, &owner);
+    bits = cover(tracing, inode, &ino, &owner).bits;
     return bits != COVERED_UNKNOWN &&
            ((bits & COVERED_EVERY_OPEN) != 0 || ((bits & COVERED_OWN_OPENS) != 0 && uid == owner));
 }
@@ -428,11 +443,13 @@ static int begin(struct tracing *tracing, struct ring *ring, const struct scope 
     return r;
 }
 
-int tracing_start(struct tracing *tracing, struct inode *inode, uid_t uid, bool every)
+int tracing_start(struct tracing *tracing, struct inode *inode, uid_t uid, bool every, uint16_t sample)
 {
-    struct scope scope = {
-        .ino = inode->ino, .uid = uid, .is_admin = is_admin(tracing, uid), .every = every || tracing->direct_io
-    };
+    struct scope scope = { .ino = inode->ino,
+                           .uid = uid,
+                           .is_admin = is_admin(tracing, uid),
+                           .every = every || tracing->direct_io,
+                           .sample = sample };
     struct ring *ring;
     int r = every && !tracing->direct_io && !kernel_io_maps_direct() ? -EOPNOTSUPP : get_ring(tracing, &ring);
 
@@ -475,13 +492,14 @@ int tracing_state(struct tracing *tracing, struct inode *inode, uid_t uid, struc
     struct ring *ring = atomic_load(&tracing->ring);
     uint64_t ino = 0;
     uid_t owner;
-    unsigned bits = inode->fmt == S_IFDIR ? scopes_cover(tracing->scopes, tracing->fs->inodes, inode, uid, &ino)
-                                          : cover(tracing, inode, &ino, &owner);
+    struct covered by = inode->fmt == S_IFDIR ? scopes_cover(tracing->scopes, tracing->fs->inodes, inode, uid, &ino)
+                                              : cover(tracing, inode, &ino, &owner);
 
-    if (bits == COVERED_UNKNOWN)
+    if (by.bits == COVERED_UNKNOWN)
         return -EIO;
-    *ret_state = (struct tracing_state){ .is_on = bits != 0,
-                                         .every = (bits & (COVERED_EVERY_OPEN | COVERED_OWN_OPENS)) != 0,
+    *ret_state = (struct tracing_state){ .is_on = by.bits != 0,
+                                         .sample = by.bits != 0 ? by.sample : 1,
+                                         .every = (by.bits & (COVERED_EVERY_OPEN | COVERED_OWN_OPENS)) != 0,
                                          .n_open = scopes_n_open(tracing->scopes, inode, uid) };
     if (ring != NULL)
         ret_state->count = ring_count(ring, uid, is_admin(tracing, uid));

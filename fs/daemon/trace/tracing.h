@@ -26,8 +26,8 @@ void tracing_free(struct tracing *tracing);
 
 /* Begins to trace a file, or what is below a directory: of files that are the user's own, unless he is an
  * administrator. every: they are opened past the kernel's cache from now on; -EOPNOTSUPP, where they could not be
- * mapped then. -EUSERS: the user traces too much. */
-int tracing_start(struct tracing *tracing, struct inode *inode, uid_t uid, bool every);
+ * mapped then. sample: one of so many accesses is recorded, 1 all. -EUSERS: the user traces too much. */
+int tracing_start(struct tracing *tracing, struct inode *inode, uid_t uid, bool every, uint16_t sample);
 
 /* Ends what the user has begun there, on the root all that he has begun; an administrator, what anybody has. -ENOENT:
  * there is nothing to end. */
@@ -36,6 +36,7 @@ int tracing_stop(struct tracing *tracing, const struct inode *inode, uid_t uid);
 /* How a file, or a directory, is traced, and what of it the user can read. */
 struct tracing_state {
     bool is_on, every;
+    uint16_t sample; /* one of so many accesses is recorded */
     uint32_t n_open; /* handles that were open already */
     struct ring_count count;
 };

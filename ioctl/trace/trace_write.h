@@ -6,10 +6,10 @@
  *
  * Each call writes one item whole; its type and length, and what is reserved, are filled in here. A stream remembers
  * that it takes no more: ask ferror once, at the end. */
-#ifndef FALLSFS_FS_TRACE_TRACE_WRITE_H
-#define FALLSFS_FS_TRACE_TRACE_WRITE_H
+#ifndef FALLSFS_IOCTL_TRACE_TRACE_WRITE_H
+#define FALLSFS_IOCTL_TRACE_TRACE_WRITE_H
 
-#include "fs/trace/trace_format.h"
+#include "ioctl/trace/trace_format.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/trace/trace_write.h"
+#include "ioctl/trace/trace_write.h"
 
 #include <endian.h>
 #include <string.h>
@@ -33,7 +33,8 @@ void trace_write_head(FILE *out, const struct trace_head *head)
     struct trace_head told = { .version = htole32(TRACE_VERSION),
                                .len = htole32(sizeof told),
                                .began = htole64(head->began),
-                               .flags = htole32(head->flags) };
+                               .flags = htole32(head->flags),
+                               .n_ranks = htole32(head->n_ranks) };
 
     memcpy(told.magic, TRACE_MAGIC, sizeof told.magic);
     memcpy(told.volume, head->volume, sizeof told.volume);
@@ -62,6 +63,7 @@ void trace_write_process(FILE *out, const struct trace_process *process, const c
                                         .number = htole32(process->number),
                                         .uid = htole32(process->uid),
                                         .tgid = htole32(process->tgid),
+                                        .ranked = htole32(process->ranked),
                                         .start = htole64(process->start) };
 
     fwrite(&told, sizeof told, 1, out);
@@ -81,20 +83,21 @@ void trace_write_pattern(FILE *out, uint32_t number, const char *text)
 
 void trace_write_access(FILE *out, const struct trace_access *access)
 {
-    const struct trace_access told = { .item = item_of(TRACE_ACCESS, sizeof told, 0),
-                                       .process = htole32(access->process),
-                                       .file = htole32(access->file),
-                                       .handle = htole32(access->handle),
-                                       .pattern = htole32(access->pattern),
-                                       .offset = htole64(access->offset),
-                                       .len = htole64(access->len),
-                                       .at = htole64(access->at),
-                                       .took = htole32(access->took),
-                                       .group = htole32(access->group),
-                                       .rank = htole32(access->rank),
-                                       .how = htole16(access->how),
-                                       .flags = htole16(access->flags) };
+    struct trace_access told = { .item = item_of(TRACE_ACCESS, sizeof told, 0),
+                                 .process = htole32(access->process),
+                                 .file = htole32(access->file),
+                                 .handle = htole32(access->handle),
+                                 .pattern = htole32(access->pattern),
+                                 .offset = htole64(access->offset),
+                                 .len = htole64(access->len),
+                                 .at = htole64(access->at),
+                                 .took = htole32(access->took),
+                                 .group = htole32(access->group),
+                                 .rank = htole32(access->rank),
+                                 .how = htole16(access->how),
+                                 .flags = htole16(access->flags) };
 
+    told.item.sampled = htole16(access->item.sampled);
     fwrite(&told, sizeof told, 1, out);
 }
 

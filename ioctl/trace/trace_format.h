@@ -7,13 +7,15 @@
  * Files, processes and patterns have numbers from 1 and are introduced before an access names them; 0 stands for none,
  * of a process for the kernel. Who does not know an item passes over it. A file that ends within an item was being
  * written: what stands before is good. fallsfs-trace(5) is this for users. */
-#ifndef FALLSFS_FS_TRACE_TRACE_FORMAT_H
-#define FALLSFS_FS_TRACE_TRACE_FORMAT_H
+#ifndef FALLSFS_IOCTL_TRACE_TRACE_FORMAT_H
+#define FALLSFS_IOCTL_TRACE_TRACE_FORMAT_H
 
 #include <stdint.h>
 
 #define TRACE_MAGIC   "FALLSTRC"
-#define TRACE_VERSION 1
+#define TRACE_VERSION 2 /* 1 had neither samples nor ranks: 0 stood there */
+
+#define TRACE_MAX_ITEM (1u << 20) /* bytes of an item that anybody looks at */
 
 struct trace_head {
     char magic[8];
@@ -22,12 +24,14 @@ struct trace_head {
     uint64_t began;       /* ns since 1970, what times of accesses are counted from */
     uint8_t volume[16];   /* its id; zeros: not of a mount */
     uint32_t flags;       /* enum trace_flag */
-    uint32_t reserved[5]; /* 0 */
+    uint32_t n_ranks;     /* of the MPI program whose part this is; 0: it is of none */
+    uint32_t reserved[4]; /* 0 */
 };
 
 enum trace_flag {
     TRACE_EVERY = 1,    /* what programs asked for; else what the kernel's page cache did not answer itself */
     TRACE_IMPORTED = 2, /* by system calls, not by a mount */
+    TRACE_BY_MPI = 4,   /* what one rank of an MPI program asked for; its part of the whole */
 };
 
 enum trace_item_type {
@@ -42,8 +46,8 @@ enum trace_item_type {
 /* Begins every item. */
 struct trace_item {
     uint16_t type;
-    uint16_t reserved; /* 0 */
-    uint32_t len;      /* with this head and what follows the struct; a multiple of 8 */
+    uint16_t sampled; /* of an access: it stands for so many of its handle, chosen at random; 0: for itself. Else 0 */
+    uint32_t len;     /* with this head and what follows the struct; a multiple of 8 */
 };
 
 /* Followed by the path below the mount point and by the layout, each ended by a NUL. */
@@ -60,8 +64,8 @@ struct trace_process {
     uint32_t number;
     uint32_t uid;
     uint32_t tgid;
-    uint32_t reserved; /* 0 */
-    uint64_t start;    /* clock ticks after boot, as in /proc/PID/stat: with tgid it is one process */
+    uint32_t ranked; /* its rank in MPI_COMM_WORLD and 1; 0: it has none */
+    uint64_t start;  /* clock ticks after boot, as in /proc/PID/stat: with tgid it is one process */
 };
 
 /* Followed by the text of what a view, a section or FALLS asked for, ended by a NUL. */
@@ -73,7 +77,7 @@ struct trace_pattern {
 
 enum trace_how {
     TRACE_PLAIN = 0,   /* read(2), write(2) and their kin; offset and len are the file's */
-    TRACE_BY_VIEW = 1, /* offset and len are the view's, whose text the pattern is */
+    TRACE_BY_VIEW = 1, /* offset and len are the view's, which the pattern is: its text, or the tiles one sees */
     TRACE_BY_SECTION = 2,
     TRACE_BY_FALLS = 3,
     TRACE_BY_LIST = 4,
