@@ -110,7 +110,7 @@ static int predict(struct profile *profile, const struct profile_options *option
     if (r == -EDOM)
         return refuse(profile, options, &cause, why);
     if (r < 0)
-        return attrs_refuse(why, r, r == -E2BIG ? "that would be too many accesses to look at" : "out of memory");
+        return attrs_refuse(why, r, r == -E2BIG ? "those are too many accesses or processes to look at" : "out of memory");
     touches_done(&profile->touches);
     profile->touches = prediction.touches;
     profile->size = prediction.size;
