@@ -2,6 +2,7 @@
 #include "fs/learn/habit_pass.h"
 
 #define MAX_PASSES 1024 /* of one rank: who goes back more often walks in no order that is a rule */
+#define MAX_GROUPS 64   /* where nearly all ranks differ, there is no rule */
 
 static void split_done(struct split *split)
 {
@@ -87,6 +88,8 @@ static int find_groups(struct habit *habit, struct split *split)
 
         while (group < habit->n_groups && !does_alike(split, first[group], rank))
             group++;
+        if (group == MAX_GROUPS)
+            return -EDOM;
         if (group == habit->n_groups) {
             if (!array_grow(first, habit->n_groups) || !array_grow(habit->group, habit->n_groups))
                 return -ENOMEM;

@@ -236,17 +236,31 @@ static int divide(const struct learning *learning, struct habit_pass *pass, uint
     return find_rounding(dim, part) ? 0 : -EDOM;
 }
 
+/* The last part that begins at a step or before it. */
+static uint32_t part_at(const struct habit_dim *dim, uint64_t step)
+{
+    uint32_t lo = 0, hi = dim->grid - 1;
+
+    while (lo < hi) {
+        uint32_t mid = hi - (hi - lo) / 2;
+
+        if (habit_part(dim, mid) <= step)
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    return lo;
+}
+
 /* The number that a rank of the group has as its place in the grid says. */
 static uint32_t number_of(const struct learning *learning, const struct habit_pass *pass, uint32_t i)
 {
     uint32_t number = 0;
 
     for (uint32_t k = 0; k < pass->n_dims; k++) {
-        uint32_t d = pass->reversed ? pass->n_dims - 1 - k : k, c = 0;
+        uint32_t d = pass->reversed ? pass->n_dims - 1 - k : k;
 
-        while (c + 1 < pass->dim[d].grid && habit_part(&pass->dim[d], c) != learning->box[i].lo[d])
-            c++;
-        number = number * pass->dim[d].grid + c;
+        number = number * pass->dim[d].grid + part_at(&pass->dim[d], learning->box[i].lo[d]);
     }
     return number;
 }

@@ -147,15 +147,25 @@ static bool begins_so(const struct habit *habit, const struct habit_group *group
     return k == seen->n;
 }
 
-/* Finds a rank that nobody has been yet and that would begin so. */
-static bool find_rank(const struct habit *habit, const struct seen *seen, bool taken[])
+/* Ranks of a habit that may be the ones that were seen. */
+struct casting {
+    const struct habit *habit;
+    bool *taken;   /* somebody was that one already */
+    uint32_t next; /* mostly ranks were seen in order, so this one is asked first */
+};
+
+/* Finds a rank from next on, or before it, that nobody has been yet and that would begin so. */
+static bool find_rank(struct casting *casting, const struct seen *seen, bool before)
 {
+    const struct habit *habit = casting->habit;
     uint32_t shown = 0;
 
     for (uint32_t i = 0; i < habit->n_groups; i++)
         for (uint32_t rank = 0; rank < habit->group[i].n_ranks; rank++, shown++)
-            if (!taken[shown] && begins_so(habit, &habit->group[i], rank, seen)) {
-                taken[shown] = true;
+            if ((shown < casting->next) == before && !casting->taken[shown] &&
+                begins_so(habit, &habit->group[i], rank, seen)) {
+                casting->taken[shown] = true;
+                casting->next = shown + 1;
                 return true;
             }
     return false;
@@ -166,13 +176,14 @@ static int foretells(const struct habit *habit, const struct touches *touches, b
     cleanup(freep) bool *taken = calloc(MAX(habit->n_ranks, 1), sizeof *taken);
     cleanup(freep) uint32_t *touch = NULL;
     cleanup(freep) size_t *first = NULL;
+    struct casting casting = { habit, taken, 0 };
     int r = taken == NULL ? -ENOMEM : touches_by_rank(touches, &touch, &first);
 
     *ret_is = true;
     for (uint32_t rank = 0; r == 0 && *ret_is && rank < touches->n_ranks; rank++) {
         const struct seen seen = { touches, &touch[first[rank]], first[rank + 1] - first[rank], is_merged };
 
-        *ret_is = find_rank(habit, &seen, taken);
+        *ret_is = find_rank(&casting, &seen, false) || find_rank(&casting, &seen, true);
     }
     return r;
 }
@@ -462,6 +473,8 @@ int prediction_init(struct prediction *prediction, const struct predicting *pred
     int r;
 
     *prediction = (struct prediction){ 0 };
+    if (MAX(predicting->touches->n_ranks, predicting->procs) > PREDICT_MAX_RANKS)
+        return -E2BIG;
     r = predict(prediction, predicting, ret_why);
     return r == -EDOM && ret_why->failure == PREDICT_IRREGULAR ? predict_merged(prediction, *predicting, ret_why) : r;
 }

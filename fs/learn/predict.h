@@ -13,6 +13,8 @@
 
 #include "fs/learn/habit.h"
 
+#define PREDICT_MAX_RANKS 4096 /* as many as a layout can have elements */
+
 enum growth {
     GROWTH_LENGTHS, /* as many accesses, longer ones */
     GROWTH_NUMBERS, /* as long ones, more of them */
@@ -64,7 +66,7 @@ struct predict_why {
 };
 
 /* Accesses that are not regular by themselves, as long ones that were cut on their way, are looked at again with those
- * that follow each other joined. -EDOM: there is no answer, and ret_why says why; -E2BIG more than TOUCH_MAX accesses,
+ * that follow each other joined. -EDOM: there is no answer, and ret_why says why; -E2BIG more than TOUCH_MAX accesses or too many ranks,
  * -ENOMEM. */
 int prediction_init(struct prediction *prediction, const struct predicting *predicting, struct predict_why *ret_why);
 void prediction_done(struct prediction *prediction);

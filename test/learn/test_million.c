@@ -48,18 +48,22 @@ static struct trace make_trace(size_t n, bool regular)
 }
 
 /* Regular accesses are foretold for fewer processes; others are found out not to be. */
-static void foretell(const struct touches *touches, bool regular)
+static void foretell(const struct trace *trace, bool regular)
 {
-    const struct predicting predicting = { .touches = touches, .procs = PROCESSES / 5, .growth = GROWTH_LENGTHS };
+    struct touches touches;
+    const struct predicting predicting = { .touches = &touches, .procs = PROCESSES / 5, .growth = GROWTH_LENGTHS };
     struct prediction prediction;
     struct predict_why why;
-    int r = prediction_init(&prediction, &predicting, &why);
+    int r;
 
+    cr_assert_eq(touches_init(&touches, trace, 0, NULL), 0);
+    r = prediction_init(&prediction, &predicting, &why);
     cr_assert_eq(r, regular ? 0 : -EDOM);
     if (r == 0) {
-        cr_assert(prediction.touches.n * 5 == touches->n);
+        cr_assert(prediction.touches.n * 5 == touches.n);
         prediction_done(&prediction);
     }
+    touches_done(&touches);
 }
 
 static void learn(const struct trace *trace, bool regular)
@@ -75,7 +79,6 @@ static void learn(const struct trace *trace, bool regular)
     struct fit fit;
 
     cr_assert_eq(touches_init(&touches, trace, 0, NULL), 0);
-    foretell(&touches, regular);
     cr_assert_eq(chunks_init(&chunks, &touches), 0);
     cr_assert_eq(extents_init(&reads, &touches, EXTENTS_READ), 0);
     cr_assert_eq(extents_init(&writes, &touches, EXTENTS_WRITTEN), 0);
@@ -100,14 +103,14 @@ static void learn(const struct trace *trace, bool regular)
     touches_done(&touches);
 }
 
-static void measure(bool regular)
+static void measure(void (*what)(const struct trace *trace, bool regular), bool regular)
 {
     bool is_part = getenv("FALLSFS_MAX_CASES") != NULL;
     struct trace trace = make_trace(is_part ? CHUNKS / 40 : CHUNKS, regular);
     double before = seconds(), took;
     struct rusage used;
 
-    learn(&trace, regular);
+    what(&trace, regular);
     took = seconds() - before;
     cr_assert_eq(getrusage(RUSAGE_SELF, &used), 0);
     free(trace.access);
@@ -119,10 +122,20 @@ static void measure(bool regular)
 
 Test(million, of_column_blocks)
 {
-    measure(true);
+    measure(learn, true);
 }
 
 Test(million, of_anything)
 {
-    measure(false);
+    measure(learn, false);
+}
+
+Test(million, of_column_blocks_foretold)
+{
+    measure(foretell, true);
+}
+
+Test(million, of_anything_not_foretold)
+{
+    measure(foretell, false);
 }

@@ -242,6 +242,7 @@ ParameterizedTestParameters(predict, tells)
           false, 0, 0 },
         { "a larger cube", BLOCKS(4, 12), BLOCKS(9, 24), NOTHING, 0, true, true, 0, 0 },
         { "fewer processes", BLOCKS(16, 24), BLOCKS(4, 24), NOTHING, 0, true, false, 0, 0 },
+        { "many processes", BLOCKS(400, 40), BLOCKS(1600, 40), BLOCKS(100, 40), 300, false, false, 0, 0 },
         { "no square", BLOCKS(16, 24), BLOCKS(8, 24), NOTHING, 0, true, false, -EDOM, PREDICT_SEVERAL },
         { "columns, the array is known", COLUMNS(4, 30, 64), COLUMNS(8, 30, 64), NOTHING, 0, true, false, 0, 0 },
         { "not known: longer, or more?", COLUMNS(4, 30, 64), COLUMNS(8, 30, 64), NOTHING, 0, false, false, -EDOM,

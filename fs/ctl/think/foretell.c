@@ -69,8 +69,9 @@ static int refuse(const struct profile *profile, const struct profile_options *o
                             cause->rank);
     case PREDICT_FEW:
         return attrs_refuse(why, -EINVAL,
-                            "nothing can be said of %" PRIu32 " processes: of the %" PRIu32
-                            " that were traced none do alike, or there are several kinds of them: trace such a run",
+                            "nothing can be said of %" PRIu32
+                            " processes: more of one kind there can be, and of the %" PRIu32
+                            " that were traced no two do alike, or there are several kinds: trace such a run",
                             options->procs, profile->touches.n_ranks);
     case PREDICT_NONE:
         return attrs_refuse(
@@ -110,7 +111,8 @@ static int predict(struct profile *profile, const struct profile_options *option
     if (r == -EDOM)
         return refuse(profile, options, &cause, why);
     if (r < 0)
-        return attrs_refuse(why, r, r == -E2BIG ? "that would be too many accesses to look at" : "out of memory");
+        return attrs_refuse(why, r,
+                            r == -E2BIG ? "those are too many accesses or processes to look at" : "out of memory");
     touches_done(&profile->touches);
     profile->touches = prediction.touches;
     profile->size = prediction.size;
