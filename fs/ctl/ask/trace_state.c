@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-bool trace_state_order(bool every, const char *sample, char ret_order[static TRACE_ORDER])
+bool trace_order_sample(struct trace_order *order, const char *sample)
 {
     unsigned long n = 1;
     char *end;
@@ -16,8 +16,21 @@ bool trace_state_order(bool every, const char *sample, char ret_order[static TRA
         if (*sample < '0' || *sample > '9' || *end != 0 || n == 0 || n > UINT16_MAX)
             return false;
     }
-    snprintf(ret_order, TRACE_ORDER, "start%s sample=%lu", every ? " every" : "", n);
+    order->sample = (unsigned) n;
     return true;
+}
+
+int trace_order_give(const struct trace_order *order, const char *path, char ret_why[static ATTRS_WHY])
+{
+    char what[32];
+
+    snprintf(what, sizeof what, "start%s sample=%u", order->every ? " every" : "", order->sample);
+    return attrs_set(path, "trace", what, ret_why);
+}
+
+bool trace_order_is_met(const struct trace_order *order, const struct trace_state *state)
+{
+    return state->is_on && (state->every || !order->every) && state->sample <= order->sample;
 }
 
 int trace_state_get(const char *path, struct trace_state *ret_state, char ret_why[static ATTRS_WHY])

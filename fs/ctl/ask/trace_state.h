@@ -12,12 +12,22 @@ struct trace_state {
     uint64_t records, dropped; /* that this user may see */
 };
 
-/* Makes the order that begins a trace. sample is what the user has said, NULL: nothing. False: that is no number from 1 to
- * 65535. */
-#define TRACE_ORDER 32
-bool trace_state_order(bool every, const char *sample, char ret_order[static TRACE_ORDER]);
-
 int trace_state_get(const char *path, struct trace_state *ret_state, char ret_why[static ATTRS_WHY]);
+
+/* How a trace is to begin. */
+struct trace_order {
+    bool every;
+    unsigned sample; /* one of so many accesses is to be recorded; 1: all */
+};
+
+/* Takes what the user has said of a sample; NULL: nothing. False: that is no number from 1 to 65535. */
+bool trace_order_sample(struct trace_order *order, const char *sample);
+
+/* Begins a trace. */
+int trace_order_give(const struct trace_order *order, const char *path, char ret_why[static ATTRS_WHY]);
+
+/* Whether a trace that goes on already has all that is ordered. */
+bool trace_order_is_met(const struct trace_order *order, const struct trace_state *state);
 
 /* Finds the stream of what is recorded, .falls/trace of the mount that a path lies in, and what the path is called
  * there; ret_below may be NULL. */

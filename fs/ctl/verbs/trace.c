@@ -111,22 +111,30 @@ static void tell(struct paths *paths, const char *path)
     json_close(&paths->json, '}');
 }
 
-/* Gives the mount an order for a path, unless it is NULL, and tells how the path's trace stands then. */
-static void order(struct paths *paths, const char *path, const char *what)
+/* What is to be done with the traces of paths. */
+struct doing {
+    bool stops;
+    const struct trace_order *begins; /* NULL: it does not */
+};
+
+/* Gives the mount an order for a path, where there is one, and tells how the path's trace stands then. */
+static void order(struct paths *paths, const char *path, const struct doing *doing)
 {
     cleanup(freep) char *ignored = NULL;
     char why[ATTRS_WHY];
-    int r = what != NULL ? attrs_check(path, &ignored, why) : 0;
+    int r = doing->stops || doing->begins != NULL ? attrs_check(path, &ignored, why) : 0;
 
-    if (r == 0 && what != NULL)
-        r = attrs_set(path, "trace", what, why);
+    if (r == 0 && doing->stops)
+        r = attrs_set(path, "trace", "stop", why);
+    else if (r == 0 && doing->begins != NULL)
+        r = trace_order_give(doing->begins, path, why);
     if (r < 0)
         paths_fail(paths, path, "%s", why);
     else
         tell(paths, path);
 }
 
-static enum ctl_status order_all(struct args *args, bool as_json, const char *what)
+static enum ctl_status order_all(struct args *args, bool as_json, const struct doing *doing)
 {
     struct paths paths = { 0 };
 
@@ -134,16 +142,16 @@ static enum ctl_status order_all(struct args *args, bool as_json, const char *wh
         return args_complain(args->verb, "which file or directory?", NULL);
     paths_begin(&paths, as_json);
     for (int i = 0; i < args->n; i++)
-        order(&paths, args->word[i], what);
+        order(&paths, args->word[i], doing);
     return paths_end(&paths);
 }
 
 static enum ctl_status start(int argc, char **argv)
 {
-    bool every = false, as_json = false;
+    bool as_json = false;
     const char *sample = NULL;
-    char what[TRACE_ORDER];
-    const struct arg arg[] = { { .name = "--every", .set = &every },
+    struct trace_order begins = { .every = false };
+    const struct arg arg[] = { { .name = "--every", .set = &begins.every },
                                { .name = "--sample", .value = &sample },
                                { .name = "--json", .set = &as_json } };
     struct args args = { .verb = "trace start", .help = start_help, .arg = arg, .n_args = ARRAY_SIZE(arg) };
@@ -151,9 +159,9 @@ static enum ctl_status start(int argc, char **argv)
 
     if (!args_read(&args, argc, argv, &status))
         return status;
-    if (!trace_state_order(every, sample, what))
+    if (!trace_order_sample(&begins, sample))
         return args_complain(args.verb, "--sample wants a number from 1 to 65535", NULL);
-    return order_all(&args, as_json, what);
+    return order_all(&args, as_json, &(struct doing){ .begins = &begins });
 }
 
 static enum ctl_status stop(int argc, char **argv)
@@ -163,7 +171,7 @@ static enum ctl_status stop(int argc, char **argv)
     struct args args = { .verb = "trace stop", .help = stop_help, .arg = arg, .n_args = ARRAY_SIZE(arg) };
     enum ctl_status status;
 
-    return args_read(&args, argc, argv, &status) ? order_all(&args, as_json, "stop") : status;
+    return args_read(&args, argc, argv, &status) ? order_all(&args, as_json, &(struct doing){ .stops = true }) : status;
 }
 
 static enum ctl_status show(int argc, char **argv)
@@ -173,7 +181,8 @@ static enum ctl_status show(int argc, char **argv)
     struct args args = { .verb = "trace status", .help = status_help, .arg = arg, .n_args = ARRAY_SIZE(arg) };
     enum ctl_status status;
 
-    return args_read(&args, argc, argv, &status) ? order_all(&args, as_json, NULL) : status;
+    return args_read(&args, argc, argv, &status) ? order_all(&args, as_json, &(struct doing){ .stops = false })
+                                                 : status;
 }
 
 enum ctl_status ctl_trace(int argc, char **argv)

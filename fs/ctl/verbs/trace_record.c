@@ -200,9 +200,8 @@ static void notice_interrupts(void)
 struct recording {
     const char *path;
     char **command; /* NULL: there is none */
-    bool every, was_on;
-    const char *sample; /* what the user has said; NULL: nothing */
-    char order[TRACE_ORDER];
+    struct trace_order order;
+    bool was_on;
     pid_t pid; /* of the command */
     int command_status;
     struct copy copy;
@@ -215,9 +214,10 @@ static int start(struct recording *recording, char why[static ATTRS_WHY])
 
     if (r < 0)
         return r;
-    recording->was_on = state.is_on && (state.every || !recording->every);
+    recording->order.every |= state.is_on && state.every; /* what is begun takes the place of that */
+    recording->was_on = trace_order_is_met(&recording->order, &state);
     if (!recording->was_on)
-        r = attrs_set(recording->path, "trace", recording->order, why);
+        r = trace_order_give(&recording->order, recording->path, why);
     return r;
 }
 
@@ -270,7 +270,7 @@ static enum ctl_status finish(const struct recording *recording)
     char why[ATTRS_WHY];
     int status = recording->command_status;
 
-    if (trace_state_get(recording->path, &state, why) == 0 && !recording->every && !state.every)
+    if (trace_state_get(recording->path, &state, why) == 0 && !recording->order.every && !state.every)
         utf8_complain("through the cache: what the kernel's page cache answered itself is not in the trace");
     if (WIFSIGNALED(status))
         return report(false, "%s: killed by signal %d; what it did is in the trace", recording->command[0],
@@ -283,11 +283,11 @@ static enum ctl_status finish(const struct recording *recording)
 
 enum ctl_status ctl_trace_record(int argc, char **argv)
 {
-    const char *out = NULL;
+    const char *out = NULL, *sample = NULL;
     struct recording recording = { .copy = { -1, -1, NULL, NULL, NULL } };
     const struct arg arg[] = { { .name = "-o", .other = "--output", .value = &out },
-                               { .name = "--every", .set = &recording.every },
-                               { .name = "--sample", .value = &recording.sample } };
+                               { .name = "--every", .set = &recording.order.every },
+                               { .name = "--sample", .value = &sample } };
     struct args args = { .verb = "trace record", .help = record_help, .arg = arg, .n_args = ARRAY_SIZE(arg) };
     enum ctl_status status;
     char why[ATTRS_WHY];
@@ -297,7 +297,7 @@ enum ctl_status ctl_trace_record(int argc, char **argv)
         return status;
     if (out == NULL || args.n == 0)
         return args_complain(args.verb, "which file or directory, and -o with which file?", NULL);
-    if (!trace_state_order(recording.every, recording.sample, recording.order))
+    if (!trace_order_sample(&recording.order, sample))
         return args_complain(args.verb, "--sample wants a number from 1 to 65535", NULL);
     recording.path = args.word[0];
     if (args.n > 1) {
