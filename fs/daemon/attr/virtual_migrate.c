@@ -154,6 +154,16 @@ static int give_order(const struct virtual_call *call, const struct job_view *vi
     return r == -ENOENT ? virtual_refuse(call, -EINVAL, "there is no such job, or it is over") : r;
 }
 
+/* Gives an order to what is moved in bulk, which has numbers as jobs have. */
+static int order_mover(const struct virtual_call *call, uint64_t number, enum job_order order)
+{
+    int r = mover_order_number(call->mover, number, order, call->cred.uid);
+
+    if (r == -ENOENT)
+        return virtual_refuse(call, -EINVAL, "there is no job %" PRIu64 ", or it is over", number);
+    return r == -EPERM ? virtual_refuse(call, r, "only who has given the order, and root, may say so") : r;
+}
+
 /* Carries out an order to a job by its number, such as "cancel 3". */
 int jobs_set(const struct virtual_call *call, const char *value, size_t len)
 {
@@ -171,7 +181,7 @@ int jobs_set(const struct virtual_call *call, const char *value, size_t len)
     if (!jobs_next(call->fs->jobs, number - 1, &view, &inode) || view.number != number) {
         if (view.number > 0)
             inode_unref(call->fs->inodes, inode);
-        return virtual_refuse(call, -EINVAL, "there is no job %" PRIu64, number);
+        return order_mover(call, number, order);
     }
     r = may_see(call, inode) ? give_order(call, &view, order)
                              : virtual_refuse(call, -EPERM, "only who owns the file, and root, may say so");
