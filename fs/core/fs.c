@@ -131,7 +131,7 @@ static int start(struct fs *fs, const struct fs_options *options, struct volume_
     if (r == 0)
         r = copier_new(fs, &fs->copier);
     if (r == 0)
-        r = jobs_new(fs, &fs->jobs);
+        r = jobs_new(fs, options->max_job_fds, &fs->jobs);
     if (r == 0)
         r = room_new(fs, &rule, &fs->room);
     if (r < 0)

@@ -14,6 +14,7 @@ struct fs_options {
     const struct layout_rule *rule;
     uint32_t n_rules;
     uint32_t max_fds;         /* descriptors that inodes may keep open */
+    uint32_t max_job_fds;     /* descriptors that jobs may have open; 0: as many as there are */
     uint32_t n_threads;       /* of the workers; 0: none, the calling thread does all the work */
     uint64_t window, confirm; /* bytes that a migration copies at a time, and before its record tells; 0: MiB, GiB */
     uint64_t behind;          /* bytes that are written to a subfile before its disk is told to begin; 0: some MiB */

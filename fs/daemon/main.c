@@ -53,8 +53,8 @@ static uint32_t n_descriptors(void)
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? (uint32_t) MIN(limit.rlim_cur, 1 << 20) : 1024;
 }
 
-/* Raises the limit of descriptors as far as allowed, and returns it. Inodes may take a half of them; of the rest, which
- * is for what users have open, one user may have an eighth of all. */
+/* Raises the limit of descriptors as far as allowed, and returns it. Inodes may take a half of them, jobs a quarter; of
+ * the rest, which is for what users have open, one user may have an eighth of all. */
 static uint32_t raise_limits(void)
 {
     struct rlimit limit = { .rlim_cur = 1 << 20, .rlim_max = 1 << 20 };
@@ -70,18 +70,21 @@ static int open_fs(struct options *options, struct troubles *troubles, struct fs
 {
     struct volume *volume = NULL;
     struct fs_options fs_options;
+    uint32_t n_fds;
     int r = disks_open(options, &volume, error);
 
     if (r == 0 && (r = volume_watch(volume, options->timeout, troubles_listener(troubles))) < 0)
         volume_free(volume);
     if (r < 0)
         return r;
+    n_fds = raise_limits();
     fs_options = (struct fs_options){ .layout = options->layout != NULL ? options->layout : DEFAULT_LAYOUT,
                                       .where = options->layout_where,
                                       .reserve = options->reserve,
                                       .rule = options->rule,
                                       .n_rules = options->n_rules,
-                                      .max_fds = MIN(raise_limits() / 2, 16384),
+                                      .max_fds = MIN(n_fds / 2, 16384),
+                                      .max_job_fds = n_fds / 4,
                                       .n_threads = 16 * volume->n_disks + 8,
                                       .noatime = options->noatime,
                                       .nodiratime = options->nodiratime };
@@ -222,6 +225,7 @@ static void tick(void *ctx)
 
     (void) groups_tick(mount->groups);
     collect_retry(mount->collect);
+    trim_note(jobs_take_freed(mount->fs->jobs));
     trim_if_due();
 }
 

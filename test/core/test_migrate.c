@@ -2,7 +2,6 @@
 /* Files get other layouts while they are written, on simulated disks: at any moment what is read is what was written,
  * and nothing is left of a layout that is over. */
 #include "fs/core/change/job_list.h"
-#include "fs/core/change/jobs.h"
 #include "fs/core/change/room_watch.h"
 #include "fs/core/file/file.h"
 #include "fs/core/tree/tree.h"
@@ -76,7 +75,7 @@ static void migrate(struct world *world, struct inode *inode, const char *text)
     int r;
 
     cr_assert_eq(layouts_add(world->fs->layouts, text, &choice.layout, &choice.rotates, &error), 0, "%s", error.why);
-    r = jobs_add(world->fs->jobs, inode, choice.layout, job_start(choice.rotates), 0, &number);
+    r = jobs_add(world->fs->jobs, inode, choice.layout, job_start(choice.rotates), 0, &world_asker, &number);
     layouts_put(world->fs->layouts, choice.layout);
     cr_assert(r >= 0, "%s: %s", text, strerror(-r));
     world_finish_jobs(world);
@@ -132,9 +131,11 @@ Test(migrate, a_limit_outlasts_the_mount)
     cr_assert_eq(tree_create(world.fs, inodes_root(world.fs->inodes), "f", 0644, &cred, &inode, &st, &file), 0);
     cr_assert_eq(file_write(world.fs, file, "some bytes", 10, 0), 10);
     cr_assert_eq(layouts_add(world.fs->layouts, "one", &choice.layout, &choice.rotates, &error), 0);
-    cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, job_start(choice.rotates), limit / 2, &number), 0);
-    cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, job_start(choice.rotates), limit, &number), 0,
-                 "said again");
+    cr_assert_eq(
+        jobs_add(world.fs->jobs, inode, choice.layout, job_start(choice.rotates), limit / 2, &world_asker, &number), 0);
+    cr_assert_eq(
+        jobs_add(world.fs->jobs, inode, choice.layout, job_start(choice.rotates), limit, &world_asker, &number), 0,
+        "said again");
     layouts_put(world.fs->layouts, choice.layout);
     file_put(world.fs, file);
     inode_unref(world.fs->inodes, inode);
@@ -254,7 +255,8 @@ Test(migrate, what_is_written_behind_a_hole_is_copied)
     cr_assert_eq(tree_create(world.fs, inodes_root(world.fs->inodes), "f", 0644, &cred, &inode, &st, &file), 0);
     cr_assert_eq(file_truncate(world.fs, file, 100), 0);
     cr_assert_eq(layouts_add(world.fs->layouts, "stripe(7)", &choice.layout, &choice.rotates, &error), 0);
-    cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, job_start(choice.rotates), 0, &number), 0);
+    cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, job_start(choice.rotates), 0, &world_asker, &number),
+                 0);
     layouts_put(world.fs->layouts, choice.layout);
     cr_assert(jobs_step(world.fs->jobs), "it is prepared");
     cr_assert(jobs_step(world.fs->jobs), "the first window is copied");
@@ -355,14 +357,15 @@ Test(migrate, a_file_on_its_way_to_a_disk_that_becomes_read_only_stays)
     cr_assert_eq(volume_watch(world.fs->volume, 60, NULL), 0);
     file = make_file(&world, "A", 1000, &inode);
     cr_assert_eq(layouts_add(world.fs->layouts, "stripe(64) on d1,d2", &choice.layout, &choice.rotates, &error), 0);
-    cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, 0, 0, &number), 0);
+    cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, 0, 0, &world_asker, &number), 0);
     cr_assert(jobs_step(world.fs->jobs), "it is prepared");
     cr_assert(jobs_step(world.fs->jobs), "something is copied");
     set_read_only(&world, 2, true);
     cr_assert_eq(jobs_order(world.fs->jobs, number, JOB_CANCEL), 0);
     world_finish_jobs(&world);
     cr_expect_eq(last_job(&world).state, JOB_CANCELLED);
-    cr_expect_eq(jobs_add(world.fs->jobs, inode, choice.layout, 0, 0, &number), -EROFS, "nor does it set out again");
+    cr_expect_eq(jobs_add(world.fs->jobs, inode, choice.layout, 0, 0, &world_asker, &number), -EROFS,
+                 "nor does it set out again");
     layouts_put(world.fs->layouts, choice.layout);
     expect_bytes(&world, file);
     set_read_only(&world, 2, false);
@@ -393,7 +396,7 @@ Test(migrate, a_slow_job_ends_soon_though_the_disk_has_refused_once)
     cr_assert_eq(world_mount(&world), 0);
     file = make_file(&world, "A", 1000, &inode);
     cr_assert_eq(layouts_add(world.fs->layouts, "one on d1", &choice.layout, &choice.rotates, &error), 0);
-    cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, 0, 1, &number), 0);
+    cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, 0, 1, &world_asker, &number), 0);
     layouts_put(world.fs->layouts, choice.layout);
     cr_assert(jobs_step(world.fs->jobs), "it is prepared");
     cr_assert(jobs_step(world.fs->jobs), "something is copied");

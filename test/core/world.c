@@ -91,6 +91,8 @@ static void close_members(struct member member[], unsigned n)
         world_close_member(&member[i]);
 }
 
+const struct job_asker world_asker = { 0, UINT64_MAX };
+
 int world_init(struct world *world, unsigned n_disks, const char *layout, unsigned home_lacks, uint64_t seed)
 {
     struct member member[8];

@@ -11,6 +11,7 @@
 #ifndef FALLSFS_TEST_CORE_WORLD_H
 #define FALLSFS_TEST_CORE_WORLD_H
 
+#include "fs/core/change/jobs.h"
 #include "fs/core/fs.h"
 #include "test/support/rng.h"
 #include "test/support/simdisk.h"
@@ -70,6 +71,8 @@ struct world {
 };
 
 #define WORLD_SPARE 2 /* disks of the machine that are not formatted with the others */
+
+extern const struct job_asker world_asker; /* of jobs: root, who may have as many as he likes */
 
 /* Formats the disks of a fresh machine; home_lacks: what its home disk cannot do, of enum sim_lack. */
 int world_init(struct world *world, unsigned n_disks, const char *layout, unsigned home_lacks, uint64_t seed);

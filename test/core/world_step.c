@@ -296,7 +296,7 @@ static void do_migrate(struct world *world, struct rng *rng, const struct world_
 
     world_note(world, "migrate to %s\n", text);
     if (r == 0) {
-        r = jobs_add(world->fs->jobs, model->inode, layout, job_start(rotates), 0, &number);
+        r = jobs_add(world->fs->jobs, model->inode, layout, job_start(rotates), 0, &world_asker, &number);
         layouts_put(world->fs->layouts, layout);
     }
     if (r < 0 && r != -EBUSY && !world_may_fail(world, r))
@@ -389,7 +389,7 @@ static void move_file(struct world *world, int name)
     world_note(world, "file %d moves away\n", world_now(world)->file[name]);
     r = membership_choose(world->fs, model->inode, &layout, &start, &error);
     if (r == 0 && layout != NULL) {
-        r = jobs_add(world->fs->jobs, model->inode, layout, start, 0, &number);
+        r = jobs_add(world->fs->jobs, model->inode, layout, start, 0, &world_asker, &number);
         layouts_put(world->fs->layouts, layout);
     }
     if (r < 0 && r != -EBUSY && !world_may_fail(world, r))

@@ -469,7 +469,8 @@ Test(fsck, a_file_emptied_while_it_is_migrated)
         cr_assert_eq(tree_create(world.fs, inodes_root(world.fs->inodes), "f", 0644, &cred, &inode, &st, &file), 0);
         cr_assert_eq(file_write(world.fs, file, "bytes", 5, 600), 5);
         cr_assert_eq(layouts_add(world.fs->layouts, "stripe(7) on d0,d2", &choice.layout, &choice.rotates, &error), 0);
-        cr_assert_eq(jobs_add(world.fs->jobs, inode, choice.layout, job_start(choice.rotates), 0, &number), 0);
+        cr_assert_eq(
+            jobs_add(world.fs->jobs, inode, choice.layout, job_start(choice.rotates), 0, &world_asker, &number), 0);
         layouts_put(world.fs->layouts, choice.layout);
         for (int i = 0; i < steps; i++)
             (void) jobs_step(world.fs->jobs);

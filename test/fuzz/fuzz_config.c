@@ -16,8 +16,8 @@ static void check(const struct options *options)
     REQUIRE(options->wait_disks <= 86400 && options->timeout <= 86400 && options->threads <= 1024);
     REQUIRE(options->read_ahead <= 1 << 30 && options->window >= 64 << 10 && options->window <= 4 << 20);
     REQUIRE(options->limit_descriptors <= 1 << 20 && options->limit_views <= 1 << 20 &&
-            options->limit_groups <= 1 << 20 && options->limit_view_memory <= 1 << 30 &&
-            options->limit_hole_memory <= 1 << 30);
+            options->limit_groups <= 1 << 20 && options->limit_jobs <= 1 << 20 &&
+            options->limit_view_memory <= 1 << 30 && options->limit_hole_memory <= 1 << 30);
     REQUIRE(options->config == NULL);
     REQUIRE(options->mountpoint == NULL || options->mountpoint[0] == '/');
     for (uint32_t i = 0; i < options->n_disks; i++)
@@ -74,6 +74,7 @@ static void check_printed(const struct options *options)
     REQUIRE(again.limit_views == options->limit_views && again.limit_view_memory == options->limit_view_memory);
     REQUIRE(again.limit_descriptors == options->limit_descriptors);
     REQUIRE(again.limit_hole_memory == options->limit_hole_memory);
+    REQUIRE(again.limit_jobs == options->limit_jobs);
     REQUIRE(again.limit_groups == options->limit_groups && again.limit_descriptions == options->limit_descriptions);
 }
 

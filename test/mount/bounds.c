@@ -325,6 +325,36 @@ static bool take_reason(unsigned i)
     return true;
 }
 
+/* -- files on their way to other layouts -- */
+
+/* Makes a file of so many bytes, which is then given another layout, for ever: it is copied at a byte a second. */
+static bool move_file(unsigned i, size_t len, const char *order)
+{
+    static const char bytes[UINT32_C(1) << 18];
+    char name[32];
+    int fd;
+
+    snprintf(name, sizeof name, "job%u", i);
+    EXPECT((fd = open(name, O_RDWR | O_CREAT, 0666)) >= 0 && write(fd, bytes, len) == (ssize_t) len && close(fd) == 0);
+    return setxattr(name, "user.falls.migrate", order, strlen(order), 0) == 0;
+}
+
+static bool take_job(unsigned i)
+{
+    return move_file(i, 4096, "limit=1 stripe(1K)");
+}
+
+/* Each takes 200 descriptors while it is copied, and more. */
+static bool take_wide_job(unsigned i)
+{
+    return move_file(i, UINT32_C(1) << 18, "limit=1 stripe(1K,200)");
+}
+
+static bool take_too_wide_job(unsigned i)
+{
+    return move_file(i, UINT32_C(1) << 18, "limit=1 stripe(1K,300)");
+}
+
 /* -- the user who works -- */
 
 static double longest;
@@ -396,6 +426,9 @@ static const struct {
     { "removed_files", take_removed_file },
     { "directories", take_directory },
     { "groups", take_group },
+    { "jobs", take_job },
+    { "wide_jobs", take_wide_job },
+    { "too_wide_jobs", take_too_wide_job },
     { "lists", take_list },
     { "requests", take_request },
     { "reasons", take_reason },

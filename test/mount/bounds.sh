@@ -104,7 +104,7 @@ END
 chmod +x "$fallsfs"
 
 make_volume 2
-printf 'layout = { default = "stripe(4K)"; }; limits = { view_memory = "200M"; groups = 64; description_memory = "16M"; };' >"$work/conf"
+printf 'layout = { default = "stripe(4K)"; }; limits = { view_memory = "200M"; groups = 64; jobs = 100; description_memory = "16M"; };' >"$work/conf"
 start -c "$work/conf"
 same 'descriptors' "$(awk '/^Max open files/ { print $4 }' "/proc/$daemon/limits")" 1024
 mkdir -m 777 "$mnt/greedy" "$mnt/work"
@@ -146,6 +146,51 @@ release
 bound 'files without names' '42 ENFILE' removed_files
 bound 'directories' '128 ENFILE' directories
 
+# -- files on their way to other layouts --
+# needs: what is open
+lasterror() {
+    as 1000 getfattr --absolute-names --only-values -n user.falls.lasterror "$1"
+}
+# are N STATE: so many jobs are in that state, within a while.
+are() {
+    are_so_many() {
+        [ "$("$fallsctl" jobs --json "$mnt" | jq "[.jobs[] | select(.state == \"$2\")] | length")" = "$1" ]
+    }
+    n_checks=$((n_checks + 1))
+    await 60 are_so_many "$@" || fail "not $1 jobs are $2: $("$fallsctl" jobs "$mnt")"
+}
+# jobs_go: with their files.
+jobs_go() {
+    find "$mnt/greedy" -name 'job*' -delete
+    are 0 running
+    are 0 waiting
+}
+rss_before=$(rss)
+take jobs
+same 'jobs' "$got" '100 EUSERS'
+same 'why' "$(lasterror "$mnt/greedy/job100" | cut -d: -f1)" \
+    '100 files of this user are on their way to other layouts, as many as may be'
+are 8 running
+has_at_most 'jobs' rss $((rss_before + 16))
+has_at_most 'jobs' fds $max_fds
+as 1001 sh -c "head -c 100000 /dev/zero >'$mnt/work/moves'"
+ok 'another user moves a file meanwhile' as 1001 "$fallsctl" migrate --wait --limit 100M -L 'stripe(1K)' "$mnt/work/moves"
+rm "$mnt/work/moves"
+release
+jobs_go
+until_at_most rss $((rss_before + 6))
+take too_wide_jobs
+same 'one that takes more descriptors than all may have' "$got" '0 EUSERS'
+same 'why' "$(lasterror "$mnt/greedy/job0" | cut -d: -f1)" \
+    'to give the file this layout takes more descriptors of the daemon than all such changes may have together, a quarter of its own'
+release
+take wide_jobs 10
+same 'jobs with many descriptors' "$got" '10 -'
+are 8 running
+has_at_most 'jobs with many descriptors' fds $max_fds
+release
+jobs_go
+
 # -- groups --
 # needs: what is open
 bound 'groups' '64 EUSERS' groups
@@ -168,4 +213,19 @@ release
 exec {go}>&-
 n_checks=$((n_checks + 1))
 wait "$worker" || fail "the one who works: $(cat "$work/worker")"
+
+# -- jobs that a crash has left --
+# All of them are taken up, though they are more than a user may have now.
+take jobs 90
+release
+sed -i 's/jobs = 100/jobs = 20/' "$work/conf"
+crash
+umount -l "$mnt"
+start -c "$work/conf"
+same 'none is lost' "$("$fallsctl" jobs --json "$mnt" | jq '.jobs | length')" 90
+are 8 running
+has_at_most 'jobs that are taken up' fds $max_fds
+refused 'no more is begun' 'Too many users' as 1000 setfattr -n user.falls.migrate -v one "$mnt/greedy/file"
+jobs_go
+ok 'and then again' as 1000 setfattr -n user.falls.migrate -v one "$mnt/greedy/file"
 finish

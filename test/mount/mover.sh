@@ -215,12 +215,12 @@ ok 'is refused with words' grep -q 'files are being moved already (a disk is to 
     <(getfattr --only-values --absolute-names -n user.falls.lasterror "$mnt")
 refused 'a disk more' 'files are being moved already' disk_order 'leave d2'
 same 'stays where it is' "$(getfattr --only-values -n user.falls.disks "$mnt" 2>/dev/null | sed -n 3p | cut -d' ' -f2)" in
-refused 'a look, too' 'files are being moved already' disk balance -n "$mnt"
+ok 'a look is allowed' disk balance -n "$mnt"
 mkdir "$mnt/dir"
-refused 'nor is there a tour' 'Device or resource busy' setfattr -n user.falls.migrate -v restripe "$mnt/dir"
+ok 'and a tour' setfattr -n user.falls.migrate -v restripe "$mnt/dir"
 ok 'the same again is the same, without a limit' disk_order 'leave d1'
-same 'there is one order' "$(orders | jq '.orders | length')" 1
-same 'with another limit' "$(orders | jq '.orders[0].limit')" 0
+same 'there is one such order' "$(orders | jq '[.orders[] | select(.order == "leave")] | length')" 1
+same 'with another limit' "$(orders | jq '.orders[] | select(.order == "leave") | .limit')" 0
 crash
 umount -l "$mnt"
 start
@@ -294,6 +294,82 @@ ok 'it is spread anew' "$fallsctl" migrate --restripe --wait "$mnt/written"
 same 'over all disks' "$("$fallsctl" map --json "$mnt/written" | jq -r '[.files[0].subfiles[].disk] | unique | join(" ")')" 'd0 d2 d4'
 same 'the bytes are the same' "$(sha256sum <"$mnt/written")" "$sum"
 stop
+
+# -- users and root move files beside each other --
+
+make_disks 96 96 96
+start -o 'layout=stripe(64K)'
+# order_of DIR FIELD: of the newest order for this directory.
+order_of() {
+    orders | jq -r "[.orders[] | select(.directory == \"$1\")][0] | .$2"
+}
+is_so() {
+    order_is() {
+        [ "$(order_of "$1" "$2")" = "$3" ]
+    }
+    await 60 order_is "$@" || {
+        orders
+        return 1
+    }
+}
+for user in 1000 1001; do
+    mkdir -m 777 "$mnt/of$user" "$mnt/more$user"
+    chown "$user" "$mnt/of$user" "$mnt/more$user"
+    as "$user" sh -c "for i in \$(seq 40); do head -c 500000 /dev/urandom >'$mnt/of$user/'\$i; done"
+done
+(cd "$mnt" && find . -type f -exec sha256sum {} +) >"$work/sums"
+ok 'one user, at a byte a second' as 1000 setfattr -n user.falls.migrate -v 'limit=1 stripe(32K)' "$mnt/of1000"
+ok 'has begun' is_so of1000 moved 32
+refused 'he has one order at a time' 'Device or resource busy' as 1000 setfattr -n user.falls.migrate -v one "$mnt/more1000"
+number=$(order_of of1000 number)
+ok 'which the reason names' grep -q "'fallsctl jobs' shows it as $number" \
+    <(as 1000 getfattr --only-values --absolute-names -n user.falls.lasterror "$mnt/more1000")
+ok 'another user' as 1001 timeout 120 "$fallsctl" migrate --wait -L 'stripe(32K)' "$mnt/of1001"
+same 'has his files moved meanwhile' "$(layout_of "$mnt/of1001/40")" 'stripe(32K) on d0-d2'
+ok 'so has he with a limit' as 1001 timeout 120 "$fallsctl" migrate --wait --limit 100M -L 'stripe(64K)' "$mnt/of1001"
+ok 'root looks' disk balance -n "$mnt"
+ok 'root balances' timeout 120 "$fallsctl" disk balance "$mnt"
+shown() {
+    as "$1" "$fallsctl" jobs --json "$mnt" | jq -c '[.orders[] | [.job, .order, .directory, .state]]'
+}
+same 'the order is shown to who gave it' "$(shown 1000)" "[[$number,\"below\",\"$mnt/of1000\",\"running\"]]"
+same 'and to root' "$(shown 0)" "[[$number,\"below\",\"$mnt/of1000\",\"running\"]]"
+same 'and to nobody else' "$(shown 1001)" '[]'
+ok 'as a line, too' sh -c "'$fallsctl' jobs '$mnt' | grep -q '^ *$number  *running .*/of1000: files below'"
+ok 'root empties a disk' timeout 240 "$fallsctl" disk drain "$mnt" d2
+ok 'which has left' has_gone 2
+disks=("$work/d0" "$work/d1")
+umount "$work/d2"
+ok 'the order goes on' is_so of1000 state running
+not 'nobody else can stop it' as 1001 "$fallsctl" jobs cancel "$number" "$mnt"
+ok 'it is paused by its number' "$fallsctl" jobs pause "$number" "$mnt"
+ok 'as it says' is_so of1000 state paused
+ok 'goes on' "$fallsctl" jobs resume "$number" "$mnt"
+ok 'who gave it stops it' as 1000 "$fallsctl" jobs cancel "$number" "$mnt"
+ok 'it can be waited for' timeout 60 "$fallsctl" jobs wait "$number" "$mnt"
+same 'it has ended' "$(order_of of1000 state)" cancelled
+not 'and takes no orders' "$fallsctl" jobs cancel "$number" "$mnt"
+for i in 1 2 3 4 5 6 7 8 9 10; do
+    as 1001 timeout 60 "$fallsctl" migrate --wait -L "stripe(${i}K)" "$mnt/more1001"
+done
+same "many orders of one user make nobody else's forgotten" "$(order_of of1000 state)" cancelled
+ok 'with the same bytes' same_bytes
+
+# Root's orders about disks go before those of users, which wait with their next file.
+ok 'root moves files slowly' disk_order 'limit=1 leave d1'
+ok 'some' comes '.orders[] | select(.order == "leave") | .moved > 0'
+ok 'a user' as 1001 setfattr -n user.falls.migrate -v 'stripe(16K)' "$mnt/of1001"
+ok 'waits' is_so of1001 state waiting
+same 'with all of his files' "$(order_of of1001 moved)" 0
+same 'nor is he in the way' "$(as 1000 setfattr -n user.falls.migrate -v 'stripe(16K)' "$mnt/more1000" 2>&1)" ''
+one=$("$fallsctl" jobs --json "$mnt" | jq -r '[.jobs[] | select(.state == "running" and (.file | contains("of1001")))][0].file')
+[ "$one" = null ] || refused 'what root waits for he cannot stop' 'Operation not permitted' \
+    as 1001 setfattr -n user.falls.migrate -v cancel "$one"
+ok 'root lets it be' disk drain --stop "$mnt" d1
+ok 'then it is his turn' is_so of1001 state 'done'
+ok 'all bytes are there' same_bytes
+stop
+ok 'fsck finds nothing' "$fsck" -n "${disks[@]}"
 for path in "${disks[@]}"; do
     umount "$path"
 done

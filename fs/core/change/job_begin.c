@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* How jobs begin: somebody asks for one, the journal lists a file, or a record tells of a migration. */
-#include "fs/core/change/job_list.h"
+#include "fs/core/change/job_step.h"
 #include "fs/core/change/room_watch.h"
 #include "fs/core/disk/random.h"
 #include "fs/core/file/file.h"
+#include "fs/core/tree/tree.h"
 #include "fs/core/volume/room.h"
 
 #include <string.h>
@@ -90,6 +91,18 @@ static void tell_limit(struct file *file, uint64_t limit)
     mutex_unlock(&file->meta);
 }
 
+/* Gives a job that is not over a new limit. *limit is then the one that it has: one that root waits for becomes no
+ * slower. */
+static void set_limit(struct jobs *jobs, struct job *job, uint64_t *limit) REQUIRES(jobs->lock)
+{
+    if (job->view.is_hurried && *limit > 0 && (job->view.limit == 0 || job->view.limit > *limit))
+        *limit = job->view.limit;
+    if (job->view.limit != *limit)
+        job->rests_until = 0;
+    job->view.limit = *limit;
+    cond_broadcast(&jobs->changed);
+}
+
 /* Gives the job that a file has the new limit, when somebody asks again for what it does. -EBUSY: it does something
  * else. */
 static int add_again(struct jobs *jobs, struct inode *inode, const struct file_layout *layout, uint32_t start,
@@ -103,11 +116,8 @@ static int add_again(struct jobs *jobs, struct inode *inode, const struct file_l
     if (is_target(jobs, file, layout, start)) {
         mutex_lock(&jobs->lock);
         if (inode->job != NULL && !job_has_ended(inode->job) && !inode->job->shall_end) {
-            if (inode->job->view.limit != limit)
-                inode->job->rests_until = 0;
-            inode->job->view.limit = limit;
+            set_limit(jobs, inode->job, &limit);
             *ret_number = inode->job->view.number;
-            cond_broadcast(&jobs->changed);
             r = 0;
         }
         mutex_unlock(&jobs->lock);
@@ -119,17 +129,20 @@ static int add_again(struct jobs *jobs, struct inode *inode, const struct file_l
 }
 
 int jobs_add(struct jobs *jobs, struct inode *inode, const struct file_layout *layout, uint32_t start, uint64_t limit,
-             uint64_t *ret_number)
+             const struct job_asker *asker, uint64_t *ret_number)
 {
     struct job *job;
     struct placed_layout to;
     int r;
 
     inode_ref(jobs->fs->inodes, inode);
-    r = job_list(jobs, inode, limit, &job);
+    r = job_list(jobs, inode, limit, asker, &job);
     if (r < 0)
         return r == -EBUSY ? add_again(jobs, inode, layout, start, limit, ret_number) : r;
+    job->is_known = true;
     r = file_get(jobs->fs, inode, &job->file);
+    if (r == 0 && job_fds(job->file, layout) > jobs->max_fds)
+        r = -EMFILE;
     if (r == 0) {
         job_look_at_record(job);
         migration_init(&job->migration, jobs->fs, job->file);
@@ -146,16 +159,17 @@ int jobs_add(struct jobs *jobs, struct inode *inode, const struct file_layout *l
     job_note_fills(jobs, job, layout, to.rotate);
     *ret_number = job->view.number;
     job->view.total = job->record.size;
+    job_release(jobs, job);
     job_let_go(jobs, job);
-    job_forget_oldest(jobs);
     return 0;
 }
 
-/* Lists a job for what a record tells of. Takes the reference on the inode. */
-static int take_up(struct jobs *jobs, struct inode *inode)
+/* Lists a job for what a record tells of, however many there are of this user. Takes the reference on the inode. */
+static int take_up(struct jobs *jobs, struct inode *inode, uid_t uid)
 {
+    const struct job_asker asker = { uid, UINT64_MAX };
     struct job *job;
-    int r = job_list(jobs, inode, 0, &job);
+    int r = job_list(jobs, inode, 0, &asker, &job);
 
     if (r == 0)
         job_let_go(jobs, job);
@@ -170,11 +184,11 @@ int jobs_take_up(struct jobs *jobs, const char *name, const struct stat *st)
     if (r < 0)
         return r;
     atomic_store(&inode->is_listed, true);
-    return take_up(jobs, inode);
+    return take_up(jobs, inode, st->st_uid);
 }
 
 /* Finds the inode of a job that has something left on a disk, with a reference; NULL: none has. */
-static struct inode *take_left(struct jobs *jobs)
+static struct inode *take_left(struct jobs *jobs, uid_t *ret_uid)
 {
     struct inode *inode = NULL;
 
@@ -183,6 +197,7 @@ static struct inode *take_left(struct jobs *jobs)
         if (jobs->job[i]->has_left && job_has_ended(jobs->job[i])) {
             jobs->job[i]->has_left = false;
             inode = jobs->job[i]->inode;
+            *ret_uid = jobs->job[i]->user->uid;
             inode_ref(jobs->fs->inodes, inode);
         }
     mutex_unlock(&jobs->lock);
@@ -192,15 +207,18 @@ static struct inode *take_left(struct jobs *jobs)
 void jobs_retry(struct jobs *jobs)
 {
     struct inode *inode;
+    uid_t uid;
 
-    while ((inode = take_left(jobs)) != NULL)
-        (void) take_up(jobs, inode);
+    while ((inode = take_left(jobs, &uid)) != NULL)
+        (void) take_up(jobs, inode, uid);
 }
 
 void jobs_note(struct jobs *jobs, struct inode *inode)
 {
+    struct stat st;
+
     if (atomic_load(&inode->is_listed))
         return;
     inode_ref(jobs->fs->inodes, inode);
-    (void) take_up(jobs, inode);
+    (void) take_up(jobs, inode, tree_stat(jobs->fs, inode, &st) == 0 ? st.st_uid : 0);
 }

@@ -12,23 +12,68 @@ void job_free(struct jobs *jobs, struct job *job)
 {
     migration_done(&job->migration);
     free(job->fills);
+    atomic_fetch_add(&jobs->n_freed, sizeof *job + job->n_fills);
     if (job->file != NULL)
         file_put(jobs->fs, job->file);
     inode_unref(jobs->fs->inodes, job->inode);
     free(job);
 }
 
+/* -- who has asked -- */
+
+/* Finds what is known of a user, or begins to know him; NULL without memory. */
+static struct job_user *find_user(struct jobs *jobs, uid_t uid) REQUIRES(jobs->lock)
+{
+    struct job_user *user = jobs->users;
+
+    while (user != NULL && user->uid != uid)
+        user = user->next;
+    if (user == NULL && (user = calloc(1, sizeof *user)) != NULL) {
+        *user = (struct job_user){ .uid = uid, .next = jobs->users };
+        jobs->users = user;
+    }
+    return user;
+}
+
+static void forget_if_idle(struct jobs *jobs, struct job_user *user) REQUIRES(jobs->lock)
+{
+    struct job_user **at = &jobs->users;
+
+    if (user->n_jobs > 0)
+        return;
+    while (*at != user)
+        at = &(*at)->next;
+    *at = user->next;
+    free(user);
+}
+
+/* -- the list -- */
+
+/* Counts a job by its state, or counts it out. */
+static void count(struct jobs *jobs, const struct job *job, bool in) REQUIRES(jobs->lock)
+{
+    uint32_t n = in ? 1 : UINT32_MAX; /* which is -1 */
+
+    if (job_has_ended(job))
+        jobs->n_over += n;
+    else
+        job->user->n_open += n;
+    if (job->view.state == JOB_RUNS)
+        job->user->n_runs += n;
+}
+
 void job_set_state(struct jobs *jobs, struct job *job, enum job_state state, int error)
 {
     bool was_over = job_has_ended(job);
 
-    jobs->n_over -= was_over;
-    jobs->n_runs -= job->view.state == JOB_RUNS;
+    count(jobs, job, false);
     job->view.state = state;
     job->view.error = error;
-    jobs->n_over += job_has_ended(job);
-    jobs->n_ended[state] += job_has_ended(job) && !was_over;
-    jobs->n_runs += state == JOB_RUNS;
+    count(jobs, job, true);
+    if (job_has_ended(job) && !was_over) {
+        jobs->n_ended[state]++;
+        job->ended = ++jobs->n_events;
+    }
 }
 
 uint32_t job_find_after(const struct jobs *jobs, uint64_t number)
@@ -66,40 +111,76 @@ static int enlist(struct jobs *jobs, struct job *job) REQUIRES(jobs->lock)
         jobs->room = room;
     }
     job->view.number = ++jobs->n_jobs;
+    job->user->n_jobs++;
+    count(jobs, job, true);
     job->before = job->inode->job != NULL ? job->inode->job->view.number : 0;
     jobs->job[jobs->n++] = job;
     job->inode->job = job;
     return 0;
 }
 
+/* Gives memory of the list back that a crowd has left. */
+static void give_back(struct jobs *jobs) REQUIRES(jobs->lock)
+{
+    uint32_t room = jobs->room / 2;
+    struct job **less;
+
+    if (room < 64 || jobs->n > room / 2)
+        return;
+    less = realloc(jobs->job, room * sizeof(struct job *));
+    if (less == NULL)
+        return;
+    jobs->job = less;
+    jobs->room = room;
+}
+
 void job_take_out(struct jobs *jobs, struct job *job) NO_LOCK_ANALYSIS
 {
     uint32_t i = job_find_after(jobs, job->view.number - 1);
 
-    job_set_state(jobs, job, JOB_WAITS, 0);
     memmove(&jobs->job[i], &jobs->job[i + 1], (--jobs->n - i) * sizeof(struct job *));
+    give_back(jobs);
     if (job->inode->job == job)
         job->inode->job = job_find(jobs, job->before); /* what did not begin is forgotten, not what was before */
+    count(jobs, job, false);
+    job->user->n_jobs--;
+    forget_if_idle(jobs, job->user);
+}
+
+/* Takes the job out that was over first, of those that nobody works on, when many are over; NULL: there are not. */
+static struct job *take_oldest(struct jobs *jobs) REQUIRES(jobs->lock)
+{
+    struct job *oldest = NULL;
+
+    for (uint32_t i = 0; jobs->n_over > MAX_OVER && i < jobs->n; i++) {
+        struct job *job = jobs->job[i];
+
+        if (job_has_ended(job) && !job->is_busy && (oldest == NULL || job->ended < oldest->ended))
+            oldest = job;
+    }
+    if (oldest != NULL)
+        job_take_out(jobs, oldest);
+    return oldest;
 }
 
 void job_forget_oldest(struct jobs *jobs)
 {
-    struct job *oldest = NULL;
+    struct job *oldest;
 
-    mutex_lock(&jobs->lock);
-    for (uint32_t i = 0; jobs->n_over > MAX_OVER && oldest == NULL; i++)
-        if (job_has_ended(jobs->job[i]))
-            oldest = jobs->job[i];
-    if (oldest != NULL)
-        job_take_out(jobs, oldest);
-    mutex_unlock(&jobs->lock);
-    if (oldest != NULL)
-        job_free(jobs, oldest);
+    do {
+        mutex_lock(&jobs->lock);
+        oldest = take_oldest(jobs);
+        mutex_unlock(&jobs->lock);
+        if (oldest != NULL)
+            job_free(jobs, oldest);
+    } while (oldest != NULL);
 }
 
-int job_list(struct jobs *jobs, struct inode *inode, uint64_t limit, struct job **ret_job)
+int job_list(struct jobs *jobs, struct inode *inode, uint64_t limit, const struct job_asker *asker,
+             struct job **ret_job)
 {
     struct job *job = calloc(1, sizeof *job);
+    struct job_user *user;
     int r = 0;
 
     if (job == NULL) {
@@ -108,10 +189,18 @@ int job_list(struct jobs *jobs, struct inode *inode, uint64_t limit, struct job 
     }
     *job = (struct job){ .inode = inode, .is_busy = true, .view = { .limit = limit } };
     mutex_lock(&jobs->lock);
-    if (jobs->stop || (inode->job != NULL && !job_has_ended(inode->job)))
+    user = find_user(jobs, asker->uid);
+    if (user == NULL)
+        r = -ENOMEM;
+    else if (jobs->stop || (inode->job != NULL && !job_has_ended(inode->job)))
         r = -EBUSY;
+    else if (user->n_open >= asker->most)
+        r = -EUSERS;
+    job->user = user;
     if (r == 0)
         r = enlist(jobs, job);
+    if (r < 0 && user != NULL)
+        forget_if_idle(jobs, user);
     mutex_unlock(&jobs->lock);
     if (r < 0)
         job_free(jobs, job);
@@ -140,12 +229,19 @@ void job_let_go(struct jobs *jobs, struct job *job)
 void job_note_fills(struct jobs *jobs, struct job *job, const struct file_layout *layout, uint16_t rotate)
 {
     const struct volume *volume = jobs->fs->volume;
-    bool *fills = calloc(STAMP_MAX_DISKS, sizeof *fills);
+    uint32_t n = volume->n_disks;
+    bool *fills = calloc(n, sizeof *fills);
 
-    for (uint32_t slot = 0; fills != NULL && slot < file_layout_slots(layout); slot++)
-        fills[file_layout_disk(layout, volume->home, rotate, slot)] = true;
+    for (uint32_t slot = 0; fills != NULL && slot < file_layout_slots(layout); slot++) {
+        uint32_t disk = file_layout_disk(layout, volume->home, rotate, slot);
+
+        if (disk < n)
+            fills[disk] = true;
+    }
     mutex_lock(&jobs->lock);
+    free(job->fills);
     job->fills = fills;
+    job->n_fills = fills != NULL ? n : 0;
     mutex_unlock(&jobs->lock);
 }
 

@@ -23,10 +23,10 @@ static bool *find_full(const struct fs *fs)
     return any ? steal(full) : NULL;
 }
 
-/* Whether a job writes to one of these disks. */
-static bool fills_one_of(const struct jobs *jobs, const struct job *job, const bool full[]) REQUIRES(jobs->lock)
+/* Whether a job writes to one of these disks. The lock is held. */
+static bool fills_one_of(const struct job *job, const bool full[])
 {
-    for (uint32_t i = 0; job->fills != NULL && i < jobs->fs->volume->n_disks; i++)
+    for (uint32_t i = 0; i < job->n_fills; i++)
         if (full[i] && job->fills[i])
             return true;
     return false;
@@ -40,7 +40,7 @@ static bool end_all(struct jobs *jobs, const bool full[]) REQUIRES(jobs->lock)
     for (uint32_t i = 0; i < jobs->n; i++) {
         struct job *job = jobs->job[i];
 
-        if (!job_has_ended(job) && job->view.state != JOB_ENDS && fills_one_of(jobs, job, full)) {
+        if (!job_has_ended(job) && job->view.state != JOB_ENDS && fills_one_of(job, full)) {
             job->why = job->shall_end ? job->why : -ENOSPC;
             job->shall_end = any = true;
         }

@@ -2,21 +2,13 @@
 /* Which job is worked on, and when: one at a time, by one thread, which leaves the disks to users first. */
 #include "fs/core/change/job_step.h"
 
-#define MAX_RUNS 8  /* jobs with a limit that have begun and are not over */
-#define QUIET    10 /* ms between two looks whether users still want the disks */
-#define YIELD    4  /* so many times as long as a step took, users have the disks to themselves */
+#define QUIET 10 /* ms between two looks whether users still want the disks */
+#define YIELD 4  /* so many times as long as a step took, users have the disks to themselves */
 
 /* Whether a job has been given an order that nobody has carried out so far. The lock is held. */
 static bool is_to_change(const struct job *job)
 {
     return (job->shall_end && job->view.state != JOB_ENDS) || job->shall_pause != (job->view.state == JOB_PAUSED);
-}
-
-/* How many jobs may have begun so that this one may begin, too: while those rest or wait for a disk, others work. There
- * is always a place for a job without a limit. */
-static uint32_t most_runs(const struct job *job)
-{
-    return job->view.limit > 0 ? MAX_RUNS : 2 * MAX_RUNS;
 }
 
 /* Whether there is something to do for a job now. */
@@ -28,29 +20,43 @@ static bool has_work(struct jobs *jobs, const struct job *job, uint64_t now) REQ
         return true;
     if (job->view.state == JOB_ENDS) /* copies nothing any more, so no limit holds it up */
         return true;
-    if (now < job->rests_until || (job->view.state == JOB_WAITS && jobs->n_runs >= most_runs(job)))
-        return false;
-    return job->view.state != JOB_PAUSED || job->shall_end || !job->shall_pause ||
-           inode_is_gone(jobs->fs->inodes, job->inode);
+    if (now < job->rests_until || (job->view.state == JOB_WAITS && !job_has_place(job)) ||
+        (job->view.state == JOB_PAUSED && job->shall_pause))
+        return inode_is_gone(jobs->fs->inodes, job->inode);
+    return true;
 }
 
-/* Finds a job that has something to do, one that runs before others, and makes it busy. NULL: none has. */
+/* Whose turn it is: the lowest number is next. Root has every other turn, the others have the rest, each after all
+ * others. */
+static uint64_t turn_of(const struct jobs *jobs, const struct job_user *user) REQUIRES(jobs->lock)
+{
+    return user->uid == 0 && jobs->last_turn != user->turn ? 0 : user->turn + 1;
+}
+
+/* Whether a job is to be worked on before another one that was asked for earlier: if somebody waits for what he has
+ * ordered; if it is the turn of its user; if it has begun, and the other one of this user has not. */
+static bool goes_before(const struct jobs *jobs, const struct job *job, const struct job *other) REQUIRES(jobs->lock)
+{
+    if (is_to_change(job) != is_to_change(other))
+        return is_to_change(job);
+    if (job->user != other->user)
+        return turn_of(jobs, job->user) < turn_of(jobs, other->user);
+    return job->view.state == JOB_RUNS && other->view.state != JOB_RUNS;
+}
+
+/* Finds the job that is to be worked on next, and makes it busy. NULL: none has anything to do. */
 static struct job *take(struct jobs *jobs) REQUIRES(jobs->lock)
 {
     uint64_t now = clock_ms();
     struct job *found = NULL;
-    uint32_t n_runs = 0; /* seen so far */
 
-    for (uint32_t i = 0; i < jobs->n && (found == NULL || n_runs < jobs->n_runs); i++) {
-        struct job *job = jobs->job[i];
-
-        n_runs += job->view.state == JOB_RUNS;
-        if (has_work(jobs, job, now) &&
-            (found == NULL || (job->view.state == JOB_RUNS) > (found->view.state == JOB_RUNS)))
-            found = job;
-    }
-    if (found != NULL)
+    for (uint32_t i = 0; i < jobs->n; i++)
+        if (has_work(jobs, jobs->job[i], now) && (found == NULL || goes_before(jobs, jobs->job[i], found)))
+            found = jobs->job[i];
+    if (found != NULL) {
         found->is_busy = true;
+        found->user->turn = jobs->last_turn = ++jobs->n_events;
+    }
     return found;
 }
 
@@ -65,6 +71,7 @@ bool jobs_step(struct jobs *jobs)
         return false;
     job_work_on(jobs, job);
     job_let_go(jobs, job);
+    job_forget_oldest(jobs);
     return true;
 }
 
@@ -106,12 +113,10 @@ static void rest(struct jobs *jobs, struct job *job, uint64_t limit, uint64_t by
 static uint64_t until_next(const struct jobs *jobs) REQUIRES(jobs->lock)
 {
     uint64_t now = clock_ms(), ms = JOB_LATER;
-    uint32_t n_runs = 0;
 
-    for (uint32_t i = 0; i < jobs->n && n_runs < jobs->n_runs; i++) {
+    for (uint32_t i = 0; i < jobs->n; i++) {
         const struct job *job = jobs->job[i];
 
-        n_runs += job->view.state == JOB_RUNS;
         if (job->view.state == JOB_RUNS && job->rests_until > now)
             ms = MIN(ms, job->rests_until - now);
     }
@@ -143,6 +148,7 @@ static void *work(void *arg)
         if (limit > 0)
             rest(jobs, job, limit, bytes, took);
         job_let_go(jobs, job);
+        job_forget_oldest(jobs);
         if (limit == 0 && bytes > 0 && users_work(jobs->fs, n_io))
             yield_to_users(jobs, took);
     }

@@ -11,13 +11,14 @@ const char *job_state_name(enum job_state state)
     return name[state];
 }
 
-int jobs_new(struct fs *fs, struct jobs **ret_jobs)
+int jobs_new(struct fs *fs, uint32_t max_fds, struct jobs **ret_jobs)
 {
     struct jobs *jobs = calloc(1, sizeof *jobs);
 
     if (jobs == NULL)
         return -ENOMEM;
     jobs->fs = fs;
+    jobs->max_fds = max_fds > 0 ? max_fds : UINT32_MAX;
     mutex_init(&jobs->lock);
     cond_init(&jobs->changed);
     *ret_jobs = jobs;
@@ -31,6 +32,12 @@ void jobs_free(struct jobs *jobs)
     for (uint32_t i = 0; i < jobs->n; i++)
         job_free(jobs, jobs->job[i]);
     free(jobs->job);
+    while (jobs->users != NULL) {
+        struct job_user *user = steal(jobs->users);
+
+        jobs->users = user->next;
+        free(user);
+    }
     cond_done(&jobs->changed);
     mutex_done(&jobs->lock);
     free(jobs);
@@ -55,6 +62,39 @@ int jobs_order(struct jobs *jobs, uint64_t number, enum job_order order)
     }
     mutex_unlock(&jobs->lock);
     return r;
+}
+
+void jobs_hurry(struct jobs *jobs, uint64_t number, uint64_t limit)
+{
+    struct job *job;
+
+    mutex_lock(&jobs->lock);
+    job = job_find(jobs, number);
+    if (job != NULL && !job_has_ended(job)) {
+        if (job->view.limit > 0 && (limit == 0 || limit > job->view.limit)) {
+            job->view.limit = limit;
+            job->rests_until = 0;
+        }
+        job->shall_pause = false;
+        job->view.is_hurried = true;
+        cond_broadcast(&jobs->changed);
+    }
+    mutex_unlock(&jobs->lock);
+}
+
+uint64_t jobs_take_freed(struct jobs *jobs)
+{
+    return atomic_exchange(&jobs->n_freed, 0);
+}
+
+uint64_t jobs_take_number(struct jobs *jobs)
+{
+    uint64_t number;
+
+    mutex_lock(&jobs->lock);
+    number = ++jobs->n_jobs;
+    mutex_unlock(&jobs->lock);
+    return number;
 }
 
 bool jobs_of(struct jobs *jobs, const struct inode *inode, struct job_view *ret_view)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Jobs are what goes on in the background for long: files on their way to another layout. One is worked on at a time, a
- * window after the other, and others while it rests for its limit; users come first. A job outlives the mount: the next
- * mount finds it in the journal.
+ * window after the other, and others while it rests for its limit; users' reads and writes come first. Those who have
+ * asked for jobs take turns, and root has every other turn. A job outlives the mount: the next mount finds it in the
+ * journal.
  *
  *     jobs_add ──> waiting ──> running <──> paused
  *     journal ─────┘              └──> ending ──> done, cancelled, failed
@@ -37,6 +38,7 @@ struct job_view {
     uint64_t rate;        /* bytes a second, lately */
     uint64_t limit;       /* bytes a second that it may take; 0: what users leave */
     uint64_t ms;          /* since the job began, in this mount */
+    bool is_hurried;      /* root waits for it, for the sake of disks: nobody else may make it slower */
 };
 
 static inline bool job_is_over(const struct job_view *view)
@@ -47,7 +49,8 @@ static inline bool job_is_over(const struct job_view *view)
 struct jobs;
 struct file_layout;
 
-int jobs_new(struct fs *fs, struct jobs **ret_jobs);
+/* max_fds: descriptors that all jobs may have open; 0: as many as there are. */
+int jobs_new(struct fs *fs, uint32_t max_fds, struct jobs **ret_jobs);
 void jobs_free(struct jobs *jobs);
 
 /* Begins the job of a file that the journal lists by this name in todo/. */
@@ -68,12 +71,27 @@ bool jobs_step(struct jobs *jobs);
 
 #define JOB_START_DRAWN UINT32_MAX
 
+struct job_asker {
+    uid_t uid;
+    uint64_t most; /* jobs that he may have which are not over */
+};
+
 /* Begins a job that gives a file this layout, and has it start at that place of the layout's list. JOB_START_DRAWN: it
  * starts where it does now if the list is the same, else the start is drawn. limit: bytes a second, 0: what users
  * leave. 1: the file has the layout already. 0 also when it is on its way there, with the new limit from then on.
- * -EBUSY: it is on its way to another layout; -ENOSPC: some disk has no room for it. */
+ * -EBUSY: it is on its way to another layout; -ENOSPC: some disk has no room for it; -EUSERS: who asks has as many jobs
+ * as he may have; -EMFILE: its files take more descriptors than all jobs may have. */
 int jobs_add(struct jobs *jobs, struct inode *inode, const struct file_layout *layout, uint32_t start, uint64_t limit,
-             uint64_t *ret_number);
+             const struct job_asker *asker, uint64_t *ret_number);
+
+/* Lets a job be as fast as this limit, 0: as users leave it, and go on if it is paused: root waits for it. */
+void jobs_hurry(struct jobs *jobs, uint64_t number, uint64_t limit);
+
+/* How many bytes jobs have taken that were forgotten since this was last asked. */
+uint64_t jobs_take_freed(struct jobs *jobs);
+
+/* Takes a number that no job has, for what is told of beside them. */
+uint64_t jobs_take_number(struct jobs *jobs);
 
 static inline uint32_t job_start(bool rotates)
 {

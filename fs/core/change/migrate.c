@@ -113,7 +113,9 @@ static int set_target(struct migration *migration, const struct file_layout *lay
     record.state = record.state == RECORD_OK ? RECORD_MIGR : record.state;
     r = migration_store(migration, &record);
     mutex_unlock(&file->meta);
-    return r < 0 ? r : target_attach(migration->fs, file);
+    if (r == 0)
+        target_expect(file);
+    return r;
 }
 
 static int begin(struct migration *migration, const struct file_layout *layout, uint16_t rotate)
@@ -462,6 +464,34 @@ bool migration_is_given_up(struct migration *migration)
     return (record.target_flags & TARGET_GIVEN_UP) != 0 && migration->file->next == NULL;
 }
 
+/* Goes on where the record says that the copying is. */
+static int attach(struct migration *migration)
+{
+    struct file *file = migration->file;
+    int r = file_begin_alone(file);
+
+    if (r < 0)
+        return r;
+    r = target_attach(migration->fs, file);
+    file_end_alone(file);
+    return r;
+}
+
+int migration_rest(struct migration *migration)
+{
+    struct file *file = migration->file;
+    struct target *target;
+    int r = migration_confirm(migration), begun = file_begin_alone(file);
+
+    migration_done(migration);
+    if (begun < 0)
+        return begun;
+    target = target_detach(file);
+    file_end_alone(file);
+    target_free(migration->fs, target);
+    return MIN(r, 0);
+}
+
 int migration_step(struct migration *migration)
 {
     struct file *file = migration->file;
@@ -472,6 +502,9 @@ int migration_step(struct migration *migration)
 
     if (!record_migrates(&record))
         return clean_up(migration);
+    if (target == NULL && (r = attach(migration)) < 0)
+        return r;
+    target = file->next;
     if (target == NULL)
         return -EUCLEAN; /* it was given up, or the layout's text is lost */
     r = atomic_load(&target->error);
@@ -552,9 +585,12 @@ int migration_give_up(struct migration *migration)
 void migration_progress(struct migration *migration, uint64_t *ret_done, uint64_t *ret_total)
 {
     struct file *file = migration->file;
+    struct record record = get_record(file);
 
     pthread_rwlock_rdlock(&file->io);
     *ret_total = file_size(file);
-    *ret_done = file->next == NULL ? *ret_total : MIN(atomic_load(&file->next->done), *ret_total);
+    *ret_done = file->next != NULL         ? MIN(atomic_load(&file->next->done), *ret_total)
+                : record_migrates(&record) ? MIN(record.migrated, *ret_total)
+                                           : *ret_total;
     pthread_rwlock_unlock(&file->io);
 }

@@ -46,6 +46,10 @@ int migration_give_up(struct migration *migration);
 /* Makes the record tell how far it got, so that a later mount goes on there. */
 int migration_confirm(struct migration *migration);
 
+/* Stops copying for a while, in which the migration takes no memory and no descriptor of the target: the next step goes
+ * on. Also when it fails: then the record tells of less than was copied, and the rest is copied again. */
+int migration_rest(struct migration *migration);
+
 /* Makes the record tell whether the migration is paused. */
 int migration_pause(struct migration *migration, bool pause);
 

@@ -179,7 +179,7 @@ static int load(struct fs *fs, struct inode *inode, struct file **ret_file) REQU
     expect(fs, file);
     r = recover(fs, file);
     if (r == 0 && !fs->read_only)
-        r = target_attach(fs, file);
+        target_expect(file);
     if (r < 0) {
         free_file(fs, file);
         return r;

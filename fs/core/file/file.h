@@ -20,8 +20,8 @@ struct file {
     uint32_t n_users;       /* inode->lock */
     bool kept;              /* inode->lock; it has no users, and stays since its record could not be stored */
     struct generation *now; /* io and meta, both to change it, either to look: a migration puts another in its place */
-    struct target *next;    /* io; the generation that a migration fills; or NULL */
-    atomic_bool migrates;   /* next is there: who writes lists the range in ranges */
+    struct target *next;    /* io; the generation that a migration fills, while somebody copies; or NULL */
+    atomic_bool migrates;   /* the record tells of a target: who writes lists the range in ranges */
 
     struct mutex sync_lock;
     struct ranges ranges;

@@ -92,19 +92,19 @@ static int target_new(struct fs *fs, struct file *file, struct target **ret_targ
     return 0;
 }
 
-/* Makes a record tell that nothing was migrated: the text of the target's layout cannot be had, so the migration cannot
- * go on, and what it had copied will miss what is written from now on. */
-static int forget(struct fs *fs, struct file *file)
+static bool has_target(const struct file *file)
 {
-    int r = 0;
+    return record_migrates(&file->record) && (file->record.target_flags & TARGET_GIVEN_UP) == 0;
+}
 
-    mutex_lock(&file->meta);
-    if (file->record.migrated > 0) {
-        file->record.migrated = 0;
-        r = file_store(fs, file);
-    }
-    mutex_unlock(&file->meta);
-    return r;
+void target_expect(struct file *file)
+{
+    atomic_store(&file->migrates, has_target(file));
+}
+
+struct target *target_detach(struct file *file)
+{
+    return steal(file->next);
 }
 
 int target_attach(struct fs *fs, struct file *file)
@@ -112,16 +112,12 @@ int target_attach(struct fs *fs, struct file *file)
     struct target *target = NULL;
     int r;
 
-    if (!record_migrates(&file->record) || (file->record.target_flags & TARGET_GIVEN_UP) != 0)
+    if (!has_target(file))
         return 0;
     r = target_new(fs, file, &target);
-    if (r == -ENOMEM)
-        return r;
-    if (r < 0)
-        return forget(fs, file);
-    file->next = target;
-    atomic_store(&file->migrates, true);
-    return 0;
+    if (r == 0)
+        file->next = target;
+    return r == -ENOMEM ? r : 0;
 }
 
 void target_fail(struct file *file, int error)
@@ -147,9 +143,10 @@ int target_will_change(struct fs *fs, struct file *file, uint64_t file_off)
     uint64_t before;
     int r = 0;
 
-    if (file->next == NULL)
+    if (!atomic_load(&file->migrates))
         return 0;
-    note_lowest(file->next, file_off);
+    if (file->next != NULL)
+        note_lowest(file->next, file_off);
     mutex_lock(&file->meta); /* held until the record is durable: others who write there wait for that, too */
     before = file->record.migrated;
     if (file_off < before) {

@@ -7,7 +7,10 @@
  *
  * Nobody reads the target before it is whole and a record says so. What is done to the file is done to the target as
  * far as it goes, after the file: a failure there is the migration's, never the user's. Who writes to a file that
- * migrates has his range locked, so that both generations see overlapping writes in one order. */
+ * migrates has his range locked, so that both generations see overlapping writes in one order.
+ *
+ * A file has its target attached only while somebody copies: it has descriptors. While the migration waits, rests or is
+ * paused the record alone tells how far both have the same bytes, and a write below that makes it tell less. */
 #ifndef FALLSFS_FS_CORE_FILE_TARGET_H
 #define FALLSFS_FS_CORE_FILE_TARGET_H
 
@@ -30,9 +33,17 @@ struct target {
     atomic_int error;             /* why the migration cannot go on */
 };
 
-/* Gives a file the target its record tells of, if it tells of one that was not given up. io is held exclusively, or
- * nobody uses the file yet. */
+/* Has writes from now on mind the target that the record of a file tells of, if it tells of one that was not given up.
+ * io is held exclusively, or nobody uses the file yet. */
+void target_expect(struct file *file);
+
+/* Gives a file that target, for who copies; the file may be left without one: nobody knows the target's layout. io is
+ * held exclusively. */
 int target_attach(struct fs *fs, struct file *file);
+
+/* Takes the target from a file until it is attached again, and returns it, to be freed, or NULL. What the record does
+ * not tell of will be copied again. io is held exclusively. */
+struct target *target_detach(struct file *file);
 
 void target_free(struct fs *fs, struct target *target);
 

@@ -36,7 +36,7 @@ static bool is_text(const struct json_object *object, const char *name, const ch
 
 static bool is_running(const struct json_object *order)
 {
-    return is_text(order, "state", "running");
+    return is_text(order, "state", "running") || is_text(order, "state", "waiting");
 }
 
 /* -- what the mount tells -- */
@@ -80,24 +80,46 @@ static const struct json_object *find(const struct mover_asked *asked, uint64_t 
     return NULL;
 }
 
-bool mover_goes_on(const char *path)
+int mover_list(const char *path, struct json_object **ret_all)
 {
     const struct mover_asked asked = { .path = path };
-    cleanup(json_read_done) struct json_object *all = NULL;
-    const struct json_object *orders;
     char ignored[ATTRS_WHY];
 
-    if (read_orders(&asked, &all, ignored) < 0)
-        return false;
-    orders = json_member(all, "orders");
-    for (size_t i = 0; i < json_count(orders); i++) {
-        const struct json_object *order = json_at(orders, i);
+    return read_orders(&asked, ret_all, ignored);
+}
 
-        if (is_running(order) && !json_is_true(json_member(order, "is_plan")) &&
-            (geteuid() == 0 || number_of(order, "user") == geteuid()))
-            return true;
-    }
-    return false;
+/* Who may not see more of an order than that there is one is not told of its files. */
+static bool is_seen(const struct json_object *order)
+{
+    return json_member(order, "files") != NULL && json_text(json_member(order, "order")) != NULL &&
+           json_text(json_member(order, "state")) != NULL;
+}
+
+bool mover_next(const struct json_object *all, size_t *at, struct mover_row *ret_row)
+{
+    const struct json_object *orders = json_member(all, "orders"), *order;
+
+    while (*at < json_count(orders) && !is_seen(json_at(orders, *at)))
+        (*at)++;
+    if (*at >= json_count(orders))
+        return false;
+    order = json_at(orders, (*at)++);
+    *ret_row = (struct mover_row){ .number = number_of(order, "number"),
+                                   .user = number_of(order, "user"),
+                                   .files = number_of(order, "files"),
+                                   .moved = number_of(order, "moved"),
+                                   .failed = number_of(order, "failed"),
+                                   .done = number_of(order, "done"),
+                                   .total = number_of(order, "total"),
+                                   .rate = number_of(order, "rate"),
+                                   .limit = number_of(order, "limit"),
+                                   .order = json_text(json_member(order, "order")),
+                                   .state = json_text(json_member(order, "state")),
+                                   .disk = json_text(json_member(order, "disk")),
+                                   .directory = json_text(json_member(order, "directory")),
+                                   .is_plan = json_is_true(json_member(order, "is_plan")),
+                                   .is_open = is_running(order) || is_text(order, "state", "paused") };
+    return true;
 }
 
 /* -- asking -- */

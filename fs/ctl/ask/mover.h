@@ -53,8 +53,22 @@ void mover_done(struct mover_info *info);
 void mover_tell_failures(const struct mover_asked *asked, const struct mover_info *info, const char *stays,
                          struct paths *paths);
 
-/* Whether the mount carries out an order of the caller, or for root of anybody; looks do not count. */
-bool mover_goes_on(const char *path);
+/* One of the orders that a mount tells of. The texts live as long as what mover_list read. */
+struct mover_row {
+    uint64_t number, user, files, moved, failed, done, total, rate, limit;
+    const char *order, *state;
+    const char *disk, *directory; /* that it is about; the directory from the top of the mount on; or NULL */
+    bool is_plan;
+    bool is_open; /* neither done, cancelled nor failed */
+};
+
+struct json_object;
+
+/* Reads the orders that a mount tells of, to be freed by json_read_done. */
+int mover_list(const char *path, struct json_object **ret_all);
+
+/* Gives the next of those that are the caller's, or for root of all, and moves *at behind it. False: there is none left. */
+bool mover_next(const struct json_object *all, size_t *at, struct mover_row *ret_row);
 
 /* Whether a limit that was typed is bytes a second; NULL is. */
 bool mover_is_rate(const char *limit);

@@ -3,12 +3,14 @@
 #include "fs/ctl/ask/attrs.h"
 #include "fs/ctl/ask/inquiry.h"
 #include "fs/ctl/ask/job.h"
+#include "fs/ctl/ask/json_read.h"
 #include "fs/ctl/ask/mounts.h"
 #include "fs/ctl/ask/mover.h"
 #include "fs/ctl/show/table.h"
 #include "fs/ctl/talk/answer.h"
 #include "fs/ctl/talk/args.h"
 #include "fs/ctl/talk/left_out.h"
+#include "fs/ctl/verbs/jobs_order.h"
 #include "fs/ctl/verbs/verbs.h"
 #include "fs/json/utf8.h"
 
@@ -20,8 +22,8 @@ static const char help[] =
     "       fallsctl jobs pause|resume|cancel [--json] ID [MOUNTPOINT]\n"
     "       fallsctl jobs wait [--json] [ID] [MOUNTPOINT]\n"
     "\n"
-    "Files on their way to another layout: those of your own, or for root all; of a mount, or of all on this machine. A\n"
-    "job is\n"
+    "Files on their way to another layout: those of your own, or for root all; of a mount, or of all on this machine; and\n"
+    "orders that move many of them: for a directory, disk balance, disk drain. A job is\n"
     "\n"
     "  waiting    for those before it\n"
     "  running    as users leave it time, or as fast as its limit allows\n"
@@ -58,8 +60,8 @@ struct request {
 /* What is asked of one mount, which may not answer. */
 struct question {
     char *target;
-    char *text;     /* a line for each job */
-    bool has_order; /* an order goes on that gives files more jobs */
+    char *text;                 /* a line for each job */
+    struct json_object *orders; /* which give files more jobs, some of them; NULL: the mount tells of none */
     int r;
     struct inquiry *inquiry;
 };
@@ -101,8 +103,8 @@ static void ask(void *arg)
     FILE *out = open_memstream(&question->text, &len);
     int r = out == NULL ? -ENOMEM : 0;
 
-    question->has_order = mover_goes_on(question->target); /* asked first: what it begins until it is over is seen */
-
+    (void) mover_list(question->target,
+                      &question->orders); /* asked first: what they begin until they are over is seen */
     while (r == 0 && more)
         r = add_page(question, out, &after, &more);
     if (out != NULL && fclose(out) != 0)
@@ -114,6 +116,7 @@ static void question_free(struct question *question)
 {
     free(question->target);
     free(question->text);
+    json_read_done(&question->orders);
     free(question);
 }
 
@@ -205,13 +208,36 @@ static void show_job(struct request *request, const char *target, const struct j
                job->error != 0 ? strerror(job->error) : "");
 }
 
-static void show(struct request *request, const struct question *question)
+/* Shows the orders of a mount that go on. */
+static void show_orders(struct request *request, const struct question *question)
+{
+    struct mover_row row;
+
+    for (size_t at = 0; mover_next(question->orders, &at, &row);)
+        if (row.is_open && request->as_json)
+            jobs_order_json(&request->json, question->target, &row);
+        else if (row.is_open)
+            jobs_order_row(&request->table, request->raw, question->target, &row);
+}
+
+static void show_jobs(struct request *request, const struct question *question)
 {
     struct job_info job;
 
     for (const char *at = question->text; job_next(&at, &job);)
         show_job(request, question->target, &job);
-    request->done++;
+}
+
+/* Ends the list of jobs, and has that of orders behind it. */
+static void end_json(struct request *request, struct question *const question[], uint32_t n)
+{
+    json_close(&request->json, ']');
+    json_open(&request->json, "orders", '[');
+    for (uint32_t i = 0; i < n; i++)
+        if (question[i] != NULL)
+            show_orders(request, question[i]);
+    json_close(&request->json, ']');
+    json_end(&request->json);
 }
 
 static enum ctl_status list(struct request *request, const struct mounts *mounts, const struct args *args)
@@ -233,15 +259,18 @@ static enum ctl_status list(struct request *request, const struct mounts *mounts
     request->lists_all = args->n == 0;
     for (uint32_t i = 0; i < n; i++)
         if ((question[i] = await(request, question[i], &until)) != NULL) {
-            show(request, question[i]);
-            question_free(question[i]);
+            request->done++;
+            if (!request->as_json)
+                show_orders(request, question[i]);
+            show_jobs(request, question[i]);
         }
-    if (request->as_json) {
-        json_close(&request->json, ']');
-        json_end(&request->json);
-    } else if (request->done > 0) {
+    if (request->as_json)
+        end_json(request, question, n);
+    for (uint32_t i = 0; i < n; i++)
+        if (question[i] != NULL)
+            question_free(question[i]);
+    if (!request->as_json && request->done > 0)
         (void) table_print(&request->table, stdout);
-    }
     table_done(&request->table);
     left_out_tell(&request->left_out);
     return request->failed == 0 ? CTL_OK : request->done > 0 ? CTL_PARTIAL : CTL_ERROR;
@@ -257,11 +286,12 @@ static const char *find_target(const struct mounts *mounts, const struct args *a
     return mounts->n == 1 ? mounts->place[0].target : NULL;
 }
 
-/* The file of a job; NULL when it is not to be found in time. */
+/* The file of a job, or the directory of an order; NULL when it is not to be found in time. */
 static char *file_of_number(const char *target, uint64_t number)
 {
     struct timespec until = inquiry_patience();
     struct question *question = put(target);
+    struct mover_row row;
     struct job_info job;
     char *file = NULL;
 
@@ -270,12 +300,15 @@ static char *file_of_number(const char *target, uint64_t number)
     for (const char *at = question->r == 0 ? question->text : ""; job_next(&at, &job);)
         if (job.number == number)
             file = file_of(target, &job);
+    for (size_t at = 0; file == NULL && mover_next(question->orders, &at, &row);)
+        if (row.number == number && row.directory != NULL && asprintf(&file, "%s/%s", target, row.directory) < 0)
+            file = NULL;
     question_free(question);
     return file;
 }
 
-/* Gives an order for a job by its number, which takes the right to write to the mount's root. The owner of the file may
- * order by the file as well, which is tried where that right is missing. */
+/* Gives an order for a job by its number, which takes the right to write to the mount's root. The owner of the file, or
+ * of the directory, may order by that as well, which is tried where that right is missing. */
 static int give_order(const char *word, const char *number, const char *target, char why[static ATTRS_WHY])
 {
     cleanup(freep) char *text = NULL, *file = NULL;
@@ -314,7 +347,7 @@ static enum ctl_status order(struct request *request, const char *word, const ch
 struct sum {
     uint64_t done, total, rate;
     uint64_t first; /* that is open */
-    uint32_t n, n_open, n_failed;
+    uint32_t n, n_open, n_failed, n_orders;
 };
 
 /* Adds up the jobs of a text: the one with this number, or, when that is 0, all from the job with number from on. */
@@ -338,6 +371,24 @@ static struct sum sum_up(const char *text, uint64_t number, uint64_t from)
     return sum;
 }
 
+/* Adds the orders that go on, or the one with this number, which may be over. */
+static void add_orders(const struct question *question, uint64_t number, struct sum *sum)
+{
+    struct mover_row row;
+
+    for (size_t at = 0; mover_next(question->orders, &at, &row);) {
+        sum->n_orders += number == 0 && row.is_open && !row.is_plan;
+        if (row.number != number)
+            continue;
+        sum->n++;
+        sum->n_open += row.is_open;
+        sum->n_failed += strcmp(row.state, "failed") == 0;
+        sum->done += row.done;
+        sum->total += row.total;
+        sum->rate += row.rate;
+    }
+}
+
 static enum ctl_status wait_for(struct request *request, uint64_t number, const char *target)
 {
     struct job_bar bar = { 0 };
@@ -356,7 +407,8 @@ static enum ctl_status wait_for(struct request *request, uint64_t number, const 
         sum = sum_up(question->text, number, from);
         if (from == 0) /* what was over before is no concern of ours */
             sum = sum_up(question->text, number, from = MIN(sum.first, last_number(question->text) + 1));
-        goes_on = sum.n_open > 0 || (number == 0 && question->has_order);
+        add_orders(question, number, &sum);
+        goes_on = sum.n_open > 0 || sum.n_orders > 0;
         question_free(question);
         if (number != 0 && sum.n == 0)
             return report(request->as_json, "%s: there is no job %" PRIu64, target, number);

@@ -23,6 +23,7 @@ struct virtual_call {
     struct tracing *tracing;
     struct cred cred;
     enum layout_allow allow; /* who may give layouts */
+    uint32_t max_jobs;       /* that an ordinary user may have */
     bool in_group;           /* when it changes something: the caller is in the group that allow speaks of */
     const char *rest;        /* of the name, behind what the row has */
     char *why;               /* LAST_ERROR_SIZE; filled by virtual_refuse */

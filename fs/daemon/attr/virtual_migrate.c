@@ -15,11 +15,13 @@
 #include "fs/core/tree/defaults.h"
 #include "fs/core/tree/tree.h"
 #include "fs/daemon/attr/virtual_rows.h"
+#include "fs/daemon/bounds/accounts.h"
 #include "fs/daemon/mover/mover.h"
 #include "fs/json/utf8.h"
 
 #include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #define START    "start=d"
 #define MAX_LIST 60000 /* bytes: a value has room for these and one more line */
@@ -137,11 +139,29 @@ static int find_order(const char *word, enum job_order *ret_order)
     return -EINVAL;
 }
 
-static int give_order(const struct virtual_call *call, uint64_t number, enum job_order order)
+static bool is_admin(const struct virtual_call *call)
 {
-    int r = jobs_order(call->fs->jobs, number, order);
+    return call->cred.uid == 0 || call->cred.uid == geteuid();
+}
 
+static int give_order(const struct virtual_call *call, const struct job_view *view, enum job_order order)
+{
+    int r;
+
+    if (view->is_hurried && !is_admin(call) && !job_is_over(view))
+        return virtual_refuse(call, -EPERM, "root moves the file for the sake of a disk, and waits for it");
+    r = jobs_order(call->fs->jobs, view->number, order);
     return r == -ENOENT ? virtual_refuse(call, -EINVAL, "there is no such job, or it is over") : r;
+}
+
+/* Gives an order to what is moved in bulk, which has numbers as jobs have. */
+static int order_mover(const struct virtual_call *call, uint64_t number, enum job_order order)
+{
+    int r = mover_order_number(call->mover, number, order, call->cred.uid);
+
+    if (r == -ENOENT)
+        return virtual_refuse(call, -EINVAL, "there is no job %" PRIu64 ", or it is over", number);
+    return r == -EPERM ? virtual_refuse(call, r, "only who has given the order, and root, may say so") : r;
 }
 
 /* Carries out an order to a job by its number, such as "cancel 3". */
@@ -161,9 +181,9 @@ int jobs_set(const struct virtual_call *call, const char *value, size_t len)
     if (!jobs_next(call->fs->jobs, number - 1, &view, &inode) || view.number != number) {
         if (view.number > 0)
             inode_unref(call->fs->inodes, inode);
-        return virtual_refuse(call, -EINVAL, "there is no job %" PRIu64, number);
+        return order_mover(call, number, order);
     }
-    r = may_see(call, inode) ? give_order(call, number, order)
+    r = may_see(call, inode) ? give_order(call, &view, order)
                              : virtual_refuse(call, -EPERM, "only who owns the file, and root, may say so");
     inode_unref(call->fs->inodes, inode);
     return r;
@@ -306,18 +326,40 @@ static int find_aim(const struct virtual_call *call, const char *word, struct ai
     return r < 0 || disk == UINT32_MAX || aim->layout == NULL ? r : start_on(call, aim, disk);
 }
 
-static int begin(const struct virtual_call *call, const char *word, uint64_t limit)
+/* Says why the jobs of a file, or of all of a user's files, would be too much. */
+static int refuse_more(const struct virtual_call *call, int r, const struct job_asker *asker)
 {
+    if (r == -EUSERS)
+        return virtual_refuse(call, r,
+                              "%" PRIu64
+                              " files of this user are on their way to other layouts, as many as may be: wait for "
+                              "them or cancel some, 'fallsctl jobs' shows them, give one order for a whole directory, "
+                              "or ask for more, limits.jobs in fallsfs.conf",
+                              asker->most);
+    return virtual_refuse(
+        call, -EUSERS,
+        "to give the file this layout takes more descriptors of the daemon than all such changes may "
+        "have together, a quarter of its own: choose a layout with fewer elements, or have the daemon "
+        "started with more (LimitNOFILE)");
+}
+
+/* most: jobs that an ordinary user may have. */
+static int begin(const struct virtual_call *call, const char *word, uint64_t limit, uint64_t most)
+{
+    const bool may_more = is_admin(call) && most < UINT64_MAX;
+    const struct job_asker asker = { call->cred.uid, may_more ? ACCOUNTS_ROOT * most : most };
     struct aim aim = { .layout = NULL };
     uint64_t number;
     int r = find_aim(call, word, &aim);
 
     if (r < 0 || aim.layout == NULL)
         return r;
-    r = jobs_add(call->fs->jobs, call->inode, aim.layout, aim.start, limit, &number);
+    r = jobs_add(call->fs->jobs, call->inode, aim.layout, aim.start, limit, &asker, &number);
     layouts_put(call->fs->layouts, aim.layout);
     if (r == -EBUSY)
         return virtual_refuse(call, r, "the file is on its way to another layout: wait, or set this to cancel first");
+    if (r == -EUSERS || r == -EMFILE)
+        return refuse_more(call, r, &asker);
     if (r == -ENOSPC)
         return virtual_refuse(call, r,
                               "both layouts need room until the change is over, and a disk has not enough of it: "
@@ -355,7 +397,7 @@ static int begin_below(void *ctx, struct inode *inode, const char *word, uint64_
     call.inode = inode;
     call.why = ret_why;
     r = virtual_check_may_lay_out(&call);
-    return r < 0 ? r : begin(&call, word, limit);
+    return r < 0 ? r : begin(&call, word, limit, UINT64_MAX); /* the mover has few of them at a time */
 }
 
 static int move_all_below(const struct virtual_call *call, const char *word, uint64_t limit)
@@ -391,7 +433,7 @@ static int order(const struct virtual_call *call, enum job_order order)
     }
     if (!jobs_of(call->fs->jobs, call->inode, &view))
         return virtual_refuse(call, -EINVAL, "the file is not on its way to another layout");
-    return give_order(call, view.number, order);
+    return give_order(call, &view, order);
 }
 
 int migrate_set(const struct virtual_call *call, const char *value, size_t len)
@@ -407,5 +449,5 @@ int migrate_set(const struct virtual_call *call, const char *value, size_t len)
         return r;
     if (find_order(value, &wanted) == 0)
         return order(call, wanted);
-    return call->inode->fmt == S_IFDIR ? move_all_below(call, value, limit) : begin(call, value, limit);
+    return call->inode->fmt == S_IFDIR ? move_all_below(call, value, limit) : begin(call, value, limit, call->max_jobs);
 }

@@ -379,6 +379,7 @@ static const struct key limits_keys[] = {
     { "view_memory", CONFIG_TYPE_STRING, .option = "limit_view_memory" },
     { "hole_memory", CONFIG_TYPE_STRING, .option = "limit_hole_memory" },
     { "groups", CONFIG_TYPE_INT, .option = "limit_groups" },
+    { "jobs", CONFIG_TYPE_INT, .option = "limit_jobs" },
     { "description_memory", CONFIG_TYPE_STRING, .option = "limit_description_memory" },
     { .name = NULL },
 };

@@ -134,6 +134,7 @@ static void add_limits(struct writer *top, const struct options *options)
     add_size(&limits, "view_memory", options->limit_view_memory);
     add_size(&limits, "hole_memory", options->limit_hole_memory);
     add_number(&limits, "groups", options->limit_groups);
+    add_number(&limits, "jobs", options->limit_jobs);
     add_size(&limits, "description_memory", options->limit_descriptions);
     top->failed |= limits.failed;
 }

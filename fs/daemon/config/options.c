@@ -16,6 +16,7 @@
 #define MAX_DESCRIPTORS (1 << 20)
 #define MAX_VIEWS       (1 << 20)
 #define MAX_GROUPS      (1 << 20)
+#define MAX_JOBS        (1 << 20)
 #define MAX_MEMORY      (1 << 30) /* bytes of one kind that a user may be allowed */
 
 int options_fail(struct options_error *error, const char *fmt, ...)
@@ -40,7 +41,8 @@ void options_init(struct options *options)
                                  .limit_hole_memory = 64 << 20,
                                  .trace_sample = 1,
                                  .trace_ring = 64 << 20,
-                                 .limit_groups = 4096 };
+                                 .limit_groups = 4096,
+                                 .limit_jobs = 4096 };
 }
 
 void options_done(struct options *options)
@@ -278,6 +280,8 @@ int options_set(struct options *options, const char *name, const char *value, st
         return set_size(&options->limit_hole_memory, value, 0, MAX_MEMORY, error);
     if (IS("limit_groups"))
         return set_number(&options->limit_groups, value, MAX_GROUPS, error);
+    if (IS("limit_jobs"))
+        return set_number(&options->limit_jobs, value, MAX_JOBS, error);
     if (IS("limit_description_memory"))
         return set_descriptions(&options->limit_descriptions, value, error);
 #undef IS

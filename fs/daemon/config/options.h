@@ -44,6 +44,7 @@ struct options {
     uint32_t limit_view_memory;  /* bytes that the views of one user may take */
     uint32_t limit_hole_memory;  /* bytes of holes in memory of programs, that the daemon fills */
     uint32_t limit_groups;       /* of processes that one user may have */
+    uint32_t limit_jobs;         /* of one user, that are not over */
     uint64_t limit_descriptions; /* bytes that what they ask for may take in here; 0: a sixteenth of what there is */
     uint32_t max_read;           /* bytes of one read request; 0: as many as the kernel likes */
     bool noatime, nodiratime;    /* reading files, or directories, moves no atime; noatime is in fuse as well */

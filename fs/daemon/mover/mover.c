@@ -8,7 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_KEPT 8 /* orders that are told of */
+#define MAX_LOOKS 8  /* that go on at a time */
+#define MAX_USERS 64 /* whose orders for directories go on at a time */
+#define KEEP      8  /* orders of root that are over and told of */
+#define KEEP_USER 2  /* likewise, of one other user */
+#define KEEP_ALL  32 /* likewise, of all of them */
 
 int mover_new(struct fs *fs, struct mover **ret_mover)
 {
@@ -30,8 +34,13 @@ void mover_free(struct mover *mover)
     mutex_lock(&mover->lock);
     mover->stop = true;
     cond_broadcast(&mover->changed);
-    while (mover->now != NULL)
-        cond_wait(&mover->changed, &mover->lock);
+    for (struct moving *moving = mover->first; moving != NULL;)
+        if (moving->goes_on) {
+            cond_wait(&mover->changed, &mover->lock);
+            moving = mover->first;
+        } else {
+            moving = moving->next;
+        }
     mutex_unlock(&mover->lock);
     while (mover->first != NULL) {
         struct moving *moving = mover->first;
@@ -69,7 +78,7 @@ static void end(struct moving *moving, int r)
     if (moving->order.kind == MOVE_LEAVE && !moving->order.is_plan && job->state == JOB_FAILED)
         log_warning("a disk that is to leave does not: %s",
                     moving->result[0] != 0 ? moving->result : "files stay there");
-    mover->now = NULL;
+    moving->goes_on = false;
     cond_broadcast(&mover->changed);
     mutex_unlock(&mover->lock);
 }
@@ -110,20 +119,42 @@ static struct moving *find(const struct mover *mover, const struct inode *dir) R
     return moving;
 }
 
-/* Takes the oldest order, which is over, out of the list when there are many. */
-static struct moving *take_old(struct mover *mover) REQUIRES(mover->lock)
+/* Whether an order that is over counts among those that are kept for this one's user: of root's, and of the others'. */
+static bool is_kept_with(const struct moving *moving, const struct moving *with, bool of_all)
 {
-    struct moving **at = &mover->first;
+    return !moving->goes_on && moving_is_of_root(moving) == moving_is_of_root(with) &&
+           (of_all || moving->order.user == with->order.user);
+}
 
-    if (mover->n <= MAX_KEPT)
+/* Takes the oldest of those out of the list when there are more than most of them; NULL: there are not. */
+static struct moving *take_oldest(struct mover *mover, const struct moving *with, bool of_all, uint32_t most)
+    REQUIRES(mover->lock)
+{
+    struct moving **oldest = NULL, *old;
+    uint32_t n = 0;
+
+    for (struct moving **at = &mover->first; *at != NULL; at = &(*at)->next)
+        if (is_kept_with(*at, with, of_all)) {
+            oldest = at;
+            n++;
+        }
+    if (n <= most)
         return NULL;
-    while ((*at)->next != NULL)
-        at = &(*at)->next;
-    struct moving *old = *at;
-
-    *at = NULL;
-    mover->n--;
+    old = *oldest;
+    *oldest = old->next;
     return old;
+}
+
+/* Takes an order out of the list that is over and need not be told of any more, now that this one has begun. NULL: all
+ * are still told of. Who gives many orders makes nobody else's forgotten. */
+static struct moving *take_old(struct mover *mover, const struct moving *moving) REQUIRES(mover->lock)
+{
+    struct moving *old;
+
+    if (moving_is_of_root(moving))
+        return take_oldest(mover, moving, true, KEEP);
+    old = take_oldest(mover, moving, false, KEEP_USER);
+    return old != NULL ? old : take_oldest(mover, moving, true, KEEP_ALL);
 }
 
 static int start_thread(struct moving *moving)
@@ -149,37 +180,76 @@ static bool is_same(const struct moving *now, const struct moving *asked)
     return now->order.disk == asked->order.disk || now->order.disk == UINT32_MAX;
 }
 
+/* Whether two orders cannot go on at a time: both move files for the sake of disks, or both are for a directory, of one
+ * user or the same one. */
+static bool exclude(const struct moving *now, const struct moving *asked)
+{
+    if (now->order.kind == MOVE_BELOW && asked->order.kind == MOVE_BELOW)
+        return now->dir == asked->dir || now->order.user == asked->order.user;
+    return moving_is_about_disks(now) && moving_is_about_disks(asked);
+}
+
+static int refuse_beside(const struct moving *now, char ret_why[static LAST_ERROR_SIZE])
+{
+    snprintf(
+        ret_why, LAST_ERROR_SIZE,
+        "files are being moved already (%s, for user %u): one such order goes on at a time. Wait until it is over, "
+        "or stop it: 'fallsctl jobs' shows it as %" PRIu64,
+        kind_name(now), now->order.user, now->view.number);
+    return -EBUSY;
+}
+
+/* What there are too many of, all users' together, for one more; NULL: nothing. */
+static const char *find_too_many(const struct mover *mover, const struct moving *asked) REQUIRES(mover->lock)
+{
+    uint32_t n_looks = 0, n_users = 0;
+
+    for (const struct moving *moving = mover->first; moving != NULL; moving = moving->next) {
+        n_looks += moving->goes_on && moving->order.is_plan;
+        n_users += moving->goes_on && moving->order.kind == MOVE_BELOW && !moving_is_of_root(moving);
+    }
+    if (asked->order.is_plan && n_looks >= MAX_LOOKS)
+        return "plans";
+    return asked->order.kind == MOVE_BELOW && !moving_is_of_root(asked) && n_users >= MAX_USERS ? "users" : NULL;
+}
+
+/* Decides whether an order may begin. 1: it goes on already. */
+static int admit(struct mover *mover, const struct moving *asked, char ret_why[static LAST_ERROR_SIZE])
+    REQUIRES(mover->lock)
+{
+    const char *too_many = find_too_many(mover, asked);
+
+    for (struct moving *now = mover->first; now != NULL; now = now->next)
+        if (now->goes_on && is_same(now, asked)) {
+            now->limit = asked->order.limit;
+            return 1;
+        } else if (now->goes_on && exclude(now, asked)) {
+            return refuse_beside(now, ret_why);
+        }
+    if (mover->stop)
+        snprintf(ret_why, LAST_ERROR_SIZE, "the mount is ending");
+    else if (too_many != NULL)
+        snprintf(ret_why, LAST_ERROR_SIZE,
+                 "the files of as many %s are being moved, or looked at, as may be: try again later", too_many);
+    return mover->stop || too_many != NULL ? -EBUSY : 0;
+}
+
 /* Puts an order into the list and begins its thread. 1: it goes on already; *ret_old: an order to be freed, or NULL. */
 static int enlist(struct mover *mover, struct moving *moving, struct moving **ret_old,
                   char ret_why[static LAST_ERROR_SIZE])
 {
-    struct moving *now;
-    int r = 0;
+    int r;
 
     mutex_lock(&mover->lock);
-    now = mover->now;
-    if (now != NULL && is_same(now, moving)) {
-        now->limit = moving->order.limit;
-        r = 1;
-    } else if (now != NULL) {
-        snprintf(
-            ret_why, LAST_ERROR_SIZE,
-            "files are being moved already (%s%s, for user %u): one such order goes on at a time. Wait until it is "
-            "over, which user.falls.jobs.json tells, or stop it",
-            kind_name(now), now->order.is_plan ? ", a look at it" : "", now->order.user);
-        r = -EBUSY;
-    } else if (mover->stop) {
-        snprintf(ret_why, LAST_ERROR_SIZE, "the mount is ending");
-        r = -EBUSY;
-    }
+    r = admit(mover, moving, ret_why);
     if (r == 0)
         r = start_thread(moving); /* which waits for the lock before it tells of itself */
     if (r == 0) {
-        moving->view.number = ++mover->n_orders;
+        moving->view.number = jobs_take_number(mover->fs->jobs);
+        moving->goes_on = true;
         moving->next = mover->first;
-        mover->first = mover->now = moving;
-        mover->n++;
-        *ret_old = take_old(mover);
+        mover->first = moving;
+        *ret_old = take_old(mover, moving);
     }
     mutex_unlock(&mover->lock);
     return r;
@@ -226,34 +296,74 @@ void mover_resume(struct mover *mover)
 
 int mover_order(struct mover *mover, const struct inode *dir, enum job_order order)
 {
+    struct moving *moving;
     bool any;
 
     mutex_lock(&mover->lock);
-    any = mover->now != NULL && mover->now->order.kind == MOVE_BELOW && mover->now->dir == dir;
+    moving = find(mover, dir);
+    any = moving != NULL && moving->goes_on;
     if (any)
-        moving_order(mover->now, order);
+        moving_order(moving, order);
     mutex_unlock(&mover->lock);
     return any ? 0 : -ENOENT;
 }
 
-static bool is_of_kind(const struct moving *moving, enum move_kind kind)
+/* Finds the order with this number that goes on; NULL: none does. */
+static struct moving *find_number(const struct mover *mover, uint64_t number) REQUIRES(mover->lock)
 {
-    return moving != NULL && (moving->order.kind == kind || (kind != MOVE_BELOW && moving->order.is_plan));
+    struct moving *moving = mover->first;
+
+    while (moving != NULL && (!moving->goes_on || moving->view.number != number))
+        moving = moving->next;
+    return moving;
+}
+
+int mover_order_number(struct mover *mover, uint64_t number, enum job_order order, uid_t user)
+{
+    struct moving *moving;
+    int r = 0;
+
+    mutex_lock(&mover->lock);
+    moving = find_number(mover, number);
+    if (moving == NULL)
+        r = -ENOENT;
+    else if (user != 0 && user != geteuid() && user != moving->order.user)
+        r = -EPERM;
+    else
+        moving_order(moving, order);
+    mutex_unlock(&mover->lock);
+    return r;
+}
+
+/* The newest order about disks that goes on, up to this number, and is of this kind or only looks; NULL: none is. */
+static struct moving *find_of_kind(const struct mover *mover, enum move_kind kind, uint64_t up_to) REQUIRES(mover->lock)
+{
+    struct moving *moving = mover->first;
+
+    while (moving != NULL && (!moving->goes_on || moving->view.number > up_to || moving->order.kind == MOVE_BELOW ||
+                              (moving->order.kind != kind && !moving->order.is_plan)))
+        moving = moving->next;
+    return moving;
 }
 
 bool mover_stop(struct mover *mover, enum move_kind kind)
 {
-    uint64_t number = 0;
+    uint64_t up_to = 0;
+    struct moving *moving;
 
     mutex_lock(&mover->lock);
-    if (is_of_kind(mover->now, kind)) {
-        number = mover->now->view.number;
-        moving_order(mover->now, JOB_CANCEL);
+    moving = find_of_kind(mover, kind, UINT64_MAX);
+    if (moving != NULL)
+        up_to = moving->view.number;
+    while (up_to > 0 && (moving = find_of_kind(mover, kind, up_to)) != NULL) {
+        uint64_t number = moving->view.number;
+
+        moving_order(moving, JOB_CANCEL);
+        while (find_number(mover, number) != NULL)
+            cond_wait(&mover->changed, &mover->lock);
     }
-    while (number > 0 && mover->now != NULL && mover->now->view.number == number)
-        cond_wait(&mover->changed, &mover->lock);
     mutex_unlock(&mover->lock);
-    return number > 0;
+    return up_to > 0;
 }
 
 bool mover_of(struct mover *mover, const struct inode *dir, struct move_view *ret_view)

@@ -39,6 +39,7 @@ static void print_loads(struct json *json, const struct moving *moving)
 static void print_order(struct json *json, const struct moving *moving, bool all)
 {
     static const char *const order[] = { [MOVE_BELOW] = "below", [MOVE_BALANCE] = "balance", [MOVE_LEAVE] = "leave" };
+    cleanup(freep) char *path = NULL;
     struct move_view view;
     char disk[16];
 
@@ -53,6 +54,8 @@ static void print_order(struct json *json, const struct moving *moving, bool all
     json_bool(json, "is_plan", moving->order.is_plan);
     json_string(json, "state", job_state_name(view.job.state));
     json_u64(json, "user", moving->order.user);
+    if (all && moving->order.kind == MOVE_BELOW && inode_path(moving_fs(moving)->inodes, moving->dir, &path) == 0)
+        json_string(json, "directory", path);
     if (all) {
         json_u64(json, "files", view.files);
         json_u64(json, "moved", moving->moved);

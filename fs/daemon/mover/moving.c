@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PAUSE 20 /* ms between two looks at jobs */
 
@@ -152,6 +153,23 @@ static bool shall_end(const struct moving *moving)
     return moving->is_cancelled || moving->mover->stop;
 }
 
+bool moving_is_of_root(const struct moving *moving)
+{
+    return moving->order.user == 0 || moving->order.user == geteuid();
+}
+
+/* Whether an order waits while root moves files for the sake of disks. The lock is held. */
+static bool is_held(const struct moving *moving)
+{
+    const struct moving *other = moving->mover->first;
+
+    if (moving_is_of_root(moving) || shall_end(moving))
+        return false;
+    while (other != NULL && !(other->goes_on && moving_is_about_disks(other) && !other->is_paused))
+        other = other->next;
+    return other != NULL;
+}
+
 /* -- waiting -- */
 
 bool moving_wait(struct moving *moving, uint32_t most)
@@ -171,7 +189,8 @@ bool moving_wait(struct moving *moving, uint32_t most)
             mutex_lock(&mover->lock);
         }
         go_on = !shall_end(moving);
-        if (mover->stop || (!moving->is_paused && moving->n_open <= most)) /* jobs of a cancelled order end soon */
+        if (mover->stop || /* jobs of a cancelled order end soon */
+            (!moving->is_paused && moving->n_open <= most && (most == 0 || !is_held(moving))))
             break;
         wait_a_while(mover, PAUSE);
     }
@@ -191,15 +210,22 @@ bool moving_rest(struct moving *moving, uint32_t ms)
     return go_on;
 }
 
-void moving_add(struct moving *moving, struct inode *inode)
+/* Gives a job of the order an order. What root waits for is not paused by anybody else. */
+static void order_job(const struct moving *moving, struct inode *inode, enum job_order order)
 {
     struct jobs *jobs = moving_fs(moving)->jobs;
     struct job_view job;
 
+    if (jobs_of(jobs, inode, &job) && (order != JOB_PAUSE || !job.is_hurried || moving_is_of_root(moving)))
+        (void) jobs_order(jobs, job.number, order);
+}
+
+void moving_add(struct moving *moving, struct inode *inode)
+{
     mutex_lock(&moving->mover->lock);
     moving->open[moving->n_open++] = inode;
-    if ((moving->is_cancelled || moving->is_paused) && jobs_of(jobs, inode, &job)) /* said while it was being begun */
-        (void) jobs_order(jobs, job.number, moving->is_cancelled ? JOB_CANCEL : JOB_PAUSE);
+    if (moving->is_cancelled || moving->is_paused) /* said while it was being begun */
+        order_job(moving, inode, moving->is_cancelled ? JOB_CANCEL : JOB_PAUSE);
     mutex_unlock(&moving->mover->lock);
 }
 
@@ -207,16 +233,10 @@ void moving_add(struct moving *moving, struct inode *inode)
 
 void moving_order(struct moving *moving, enum job_order order)
 {
-    struct jobs *jobs = moving_fs(moving)->jobs;
-
     moving->is_cancelled |= order == JOB_CANCEL;
     moving->is_paused = order == JOB_PAUSE && !moving->is_cancelled;
-    for (uint32_t i = 0; i < moving->n_open; i++) {
-        struct job_view job;
-
-        if (jobs_of(jobs, moving->open[i], &job))
-            (void) jobs_order(jobs, job.number, order);
-    }
+    for (uint32_t i = 0; i < moving->n_open; i++)
+        order_job(moving, moving->open[i], order);
     cond_broadcast(&moving->mover->changed);
 }
 
@@ -224,7 +244,7 @@ void moving_look(const struct moving *moving, struct move_view *ret_view)
 {
     *ret_view = moving->view;
     if (!job_is_over(&moving->view.job)) {
-        ret_view->job.state = moving->is_paused ? JOB_PAUSED : JOB_RUNS;
+        ret_view->job.state = moving->is_paused ? JOB_PAUSED : is_held(moving) ? JOB_WAITS : JOB_RUNS;
         ret_view->job.ms = clock_ms() - moving->began;
     }
     for (uint32_t i = 0; i < moving->n_open; i++) {

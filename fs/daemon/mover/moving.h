@@ -3,7 +3,8 @@
  *
  *     files ──> moving_add ──> open: at most MOVE_JOBS ──> moving_wait takes out those that are over ──> sums, failures
  *
- * A thread of its own works for an order; who asks, stops or looks does so under the mover's lock. */
+ * A thread of its own works for an order; who asks, stops or looks does so under the mover's lock. While root moves files
+ * for the sake of disks, the orders of others wait with their next file. */
 #ifndef FALLSFS_FS_DAEMON_MOVER_MOVING_H
 #define FALLSFS_FS_DAEMON_MOVER_MOVING_H
 
@@ -27,6 +28,7 @@ struct move_load {
 struct moving {
     struct mover *mover;
     struct moving *next; /* mover->lock; an older one */
+    bool goes_on;        /* mover->lock; it has a thread */
     struct inode *dir;   /* with a reference; of MOVE_BELOW, else the root */
     char *word;
     struct move_order order; /* word, ctx: the order's own */
@@ -50,16 +52,23 @@ struct mover {
     struct fs *fs;
     struct mutex lock;
     struct cond changed;
-    struct moving *first, *now; /* lock; the newest; the one that goes on, or NULL */
-    uint64_t n_orders;          /* lock; so far */
-    uint32_t n;                 /* lock; that are told of */
-    bool stop;                  /* lock */
+    struct moving *first; /* lock; the newest of those that are told of */
+    bool stop;            /* lock */
 };
 
 static inline struct fs *moving_fs(const struct moving *moving)
 {
     return moving->mover->fs;
 }
+
+/* Whether an order is about disks and moves files. */
+static inline bool moving_is_about_disks(const struct moving *moving)
+{
+    return moving->order.kind != MOVE_BELOW && !moving->order.is_plan;
+}
+
+/* Whether root, or who mounted, has given the order. */
+bool moving_is_of_root(const struct moving *moving);
 
 /* Finds how far an order is. The lock is held. */
 void moving_look(const struct moving *moving, struct move_view *ret_view);

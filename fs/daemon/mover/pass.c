@@ -101,8 +101,8 @@ static void await(struct moving *moving, struct inode *inode)
         inode_unref(fs->inodes, inode);
         return;
     }
-    if (job.state == JOB_PAUSED) /* somebody once did; nothing leaves a disk so */
-        (void) jobs_order(fs->jobs, job.number, JOB_RESUME);
+    jobs_hurry(fs->jobs, job.number,
+               moving_limit(moving)); /* somebody may have paused it, or asked for a byte a second */
     moving_add(moving, inode);
 }
 
@@ -111,6 +111,7 @@ static void fail_to_begin(struct moving *moving, const char *path, int r, const 
     moving_fail(moving, path, r,
                 error->why[0] != 0 ? error->why
                 : r == -ENOSPC     ? "a disk has no room for it until the change is over"
+                : r == -EMFILE     ? "it takes more descriptors than all files that are moved may have together"
                                    : strerror(-r));
 }
 
@@ -122,6 +123,7 @@ static int begin(struct pass *pass, const char *path, const struct relocation *r
     struct moving *moving = pass->moving;
     struct fs *fs = moving_fs(moving);
     struct inode *inode = pass_find(pass, path);
+    const struct job_asker asker = { moving->order.user, UINT64_MAX };
     struct file_layout *layout;
     uint64_t number;
     int r = inode != NULL ? 0 : -ENOENT;
@@ -131,7 +133,7 @@ static int begin(struct pass *pass, const char *path, const struct relocation *r
         return r;
     r = membership_lay_out(fs, relocation, &layout, ret_error);
     if (r == 0) {
-        r = jobs_add(fs->jobs, inode, layout, relocation->start, moving_limit(moving), &number);
+        r = jobs_add(fs->jobs, inode, layout, relocation->start, moving_limit(moving), &asker, &number);
         layouts_put(fs->layouts, layout);
     }
     if (r == 0)

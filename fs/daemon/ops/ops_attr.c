@@ -126,6 +126,7 @@ struct virtual_call virtual_call_of(fuse_req_t req, struct inode *inode, char *w
         .cred = cred_of(req),
         .in_group = request_now()->in_group,
         .allow = the_mount->layout_allow,
+        .max_jobs = the_mount->options->limit_jobs,
         .why = why,
     };
 }
