@@ -94,7 +94,7 @@ static void check(struct rng *rng, struct file_info *info)
 {
     struct slow_disk disk[N_DISKS] = { { .name = "d0" }, { .name = "d1" }, { .name = "d2" }, { .name = "d3" } };
     struct slow_figures got = { .n_disks = N_DISKS, .disk = disk }, want;
-    const struct slow_file file = { 7, rng_chance(rng, 50) ? 101 : 0, info };
+    const struct slow_file file = { 7, rng_chance(rng, 50) ? 101 : 0, info, NULL };
     cleanup(trace_done) struct trace trace = some_trace(rng);
     cleanup(slow_advice_done) struct slow_advice advice = { .layout = NULL };
     uint64_t moved = 0, did = 0;
@@ -135,5 +135,5 @@ Test(slow_trace, a_file_that_is_not_in_it)
     struct trace trace = { .began = 1 };
     uint32_t index;
 
-    cr_expect_eq(slow_trace_gather(&trace, &(struct slow_file){ 7, 0, &info }, &index), -ENOENT);
+    cr_expect_eq(slow_trace_gather(&trace, &(struct slow_file){ 7, 0, &info, NULL }, &index), -ENOENT);
 }

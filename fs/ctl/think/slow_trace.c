@@ -4,9 +4,6 @@
 #include "fs/ctl/think/recommend.h"
 #include "layout/map.h"
 
-/* What a disk is thought to need, as fallsctl recommend does unless told otherwise. */
-static const struct disk_cost usual_cost = { .seek = 8000000, .call = 100000, .rate = 100 << 20 };
-
 void slow_advice_done(struct slow_advice *advice)
 {
     free(advice->layout);
@@ -184,20 +181,24 @@ static int add_best(struct slow_figures *figures, const struct recommending *ask
     return advice->layout != NULL ? 0 : -ENOMEM;
 }
 
-static int add_layout(struct slow_figures *figures, const struct profile *profile, const struct file_info *info,
+static int add_layout(struct slow_figures *figures, const struct profile *profile, const struct slow_file *file,
                       struct slow_advice *advice)
 {
+    const struct costs_said nothing = { .knows_seek = false };
+    cleanup(file_costs_done) struct file_costs costs = { 0 };
     const struct recommending asked = {
-        .profile = profile, .n_disks = MAX(info->n_takes, 1), .of = EXTENTS_ALL, .cost = usual_cost
+        .profile = profile, .n_disks = MAX(file->info->n_takes, 1), .of = EXTENTS_ALL, .costs = &costs
     };
     struct busy busy;
     int r;
 
     if (profile->now.layout == NULL || !profile->now.is_counted)
         return 0;
-    add_moved(figures, &profile->now.fit, info);
+    add_moved(figures, &profile->now.fit, file->info);
     advice->degree = fit_degree(&profile->now.fit);
-    r = busy_init(&busy, profile->now.layout->pattern, asked.n_disks, &profile->touches, asked.of, &asked.cost);
+    r = file_costs_init(&costs, file->path, asked.n_disks, &nothing);
+    if (r == 0)
+        r = busy_init(&busy, profile->now.layout->pattern, asked.n_disks, &profile->touches, asked.of, costs.disk);
     if (r < 0)
         return r == -ENOMEM ? r : 0;
     figures->layout_now = busy.most;
@@ -221,7 +222,7 @@ int slow_trace_look(struct slow_figures *figures, const struct trace *trace, uin
         return r;
     r = profile_init(&profile, trace, index, &options, ignored);
     if (r == 0)
-        r = add_layout(figures, &profile, file->info, &advice);
+        r = add_layout(figures, &profile, file, &advice);
     if (r == -ENOMEM) {
         slow_advice_done(&advice);
         return r;

@@ -16,6 +16,7 @@ struct slow_file {
     uint64_t inode;
     uint32_t tgid; /* accesses of this process count; 0: of all */
     const struct file_info *info;
+    const char *path; /* on its mount, for what was measured of its disks; NULL: that is assumed */
 };
 
 /* A layout that would be better. */

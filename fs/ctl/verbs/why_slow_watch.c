@@ -311,7 +311,7 @@ static void add_background(struct slow_figures *figures, const struct slow_mount
 static int judge(const struct slow_watch *watch, struct slow_target *target)
 {
     struct slow_mount *mount = &watch->mount[target->mount];
-    const struct slow_file file = { target->inode, (uint32_t) watch->pid, &target->info };
+    const struct slow_file file = { target->inode, (uint32_t) watch->pid, &target->info, target->path };
     const struct file_stats did = file_stats_since(&target->before, &target->after);
     struct slow_figures *figures = &target->figures;
     uint32_t index;
