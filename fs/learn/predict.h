@@ -66,8 +66,8 @@ struct predict_why {
 };
 
 /* Accesses that are not regular by themselves, as long ones that were cut on their way, are looked at again with those
- * that follow each other joined. -EDOM: there is no answer, and ret_why says why; -E2BIG more than TOUCH_MAX accesses or too many ranks,
- * -ENOMEM. */
+ * that follow each other joined. -EDOM: there is no answer, and ret_why says why; -E2BIG more than TOUCH_MAX accesses
+ * or too many ranks, -ENOMEM. */
 int prediction_init(struct prediction *prediction, const struct predicting *predicting, struct predict_why *ret_why);
 void prediction_done(struct prediction *prediction);
 
