@@ -4,8 +4,8 @@
  *     trace     process 7001 writes 0..99, process 7000 reads 50..59, process 7001 reads section {(0,0,8,4)}
  *     touches   0: rank 0 writes [0,100)   1: rank 1 reads [50,60)   2: rank 0 reads [0,1)   3: rank 0 reads [8,9) ...
  *
- * Ranks are processes, numbered in the order of their first access, so that two runs of one program have the same; those
- * that MPI has given ranks stand before all others, in MPI's order.
+ * Ranks are processes, numbered in the order of their first access, so that two runs of one program have the same;
+ * those that MPI has given ranks stand before all others, in MPI's order.
  * What an access with a pattern touches is one touch for each contiguous piece. */
 #ifndef FALLSFS_FS_LEARN_TOUCH_H
 #define FALLSFS_FS_LEARN_TOUCH_H

@@ -45,8 +45,8 @@ static int64_t returned(const struct strace_task *task, const struct strace_line
     return strace_parse_call(text, &call) ? call.ret : 0;
 }
 
-/* Looks at a line that is to come: whether it tells whose child a task is. What tells that a task has made another one, or
- * none, leaves one less of n that may have. */
+/* Looks at a line that is to come: whether it tells whose child a task is. What tells that a task has made another one,
+ * or none, leaves one less of n that may have. */
 static bool is_told(struct import *import, char *text, size_t *n, struct strace_task **ret_parent)
 {
     const struct strace_line line = strace_line_of(text);
@@ -64,8 +64,8 @@ static bool is_told(struct import *import, char *text, size_t *n, struct strace_
     return true;
 }
 
-/* Finds the task that has made the one whose line it is; NULL: it came from outside. Of several that may have it is the one
- * whose call returns that number, or the one that is left when others have made others. */
+/* Finds the task that has made the one whose line it is; NULL: it came from outside. Of several that may have it is the
+ * one whose call returns that number, or the one that is left when others have made others. */
 static int find_parent(struct import *import, struct strace_task **ret_parent)
 {
     size_t n = strace_tasks_forking(&import->tasks, is_fork);

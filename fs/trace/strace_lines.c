@@ -43,11 +43,12 @@ int strace_lines_next(struct strace_lines *lines, char **ret_line)
 
     if (lines->n_ahead > 0) {
         cleanup(freep) char *line = steal(lines->ahead[lines->first]);
+        const size_t len = strlen(line);
 
         lines->first++;
         lines->n_ahead--;
-        lines->bytes_ahead -= strlen(line) + 1;
-        strcpy(lines->buf, line);
+        lines->bytes_ahead -= len + 1;
+        memcpy(lines->buf, line, len + 1);
     } else {
         r = read_line(lines);
     }

@@ -51,8 +51,8 @@ int strace_tasks_fork(struct strace_tasks *tasks, int64_t parent, int64_t pid, u
 /* Forgets one that has ended. */
 void strace_tasks_remove(struct strace_tasks *tasks, int64_t pid);
 
-/* Marks as may_have_made those that are in a call that makes a task, as is_fork tells, whose child has not been seen, and
- * no others. Returns how many that are. */
+/* Marks as may_have_made those that are in a call that makes a task, as is_fork tells, whose child has not been seen,
+ * and no others. Returns how many that are. */
 size_t strace_tasks_forking(struct strace_tasks *tasks, bool (*is_fork)(const char *call));
 
 /* What a descriptor refers to; NULL: nothing that is known. */

@@ -11,8 +11,8 @@
 
 #include "fs/trace/trace.h"
 
-/* As trace_load, of all parts in a directory; a rank that has none opened no file, or could not write it. -ENOENT: there
- * is none. -EBADMSG: they are of several runs, too. */
+/* As trace_load, of all parts in a directory; a rank that has none opened no file, or could not write it. -ENOENT:
+ * there is none. -EBADMSG: they are of several runs, too. */
 int trace_load_parts(const char *directory, struct trace *ret_trace, char ret_why[static TRACE_WHY]);
 
 #endif

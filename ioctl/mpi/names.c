@@ -171,8 +171,9 @@ static int leave(struct file *file, MPI_File fh, int r, bool ours)
 #define WRITE_BEGIN_(name, count_type, how)    BEGIN_(name, count_type, const, (how) | ACCESS_WRITE)
 #define READ_AT_BEGIN_(name, count_type, how)  AT_BEGIN_(name, count_type, , how)
 #define WRITE_AT_BEGIN_(name, count_type, how) AT_BEGIN_(name, count_type, const, (how) | ACCESS_WRITE)
-#define READ_END(name, do_)                    BOTH(name, (MPI_File fh, void *buf, MPI_Status *status), (fh, buf, status), do_)
-#define WRITE_END(name, do_)                   BOTH(name, (MPI_File fh, const void *buf, MPI_Status *status), (fh, buf, status), do_)
+
+#define READ_END(name, do_)  BOTH(name, (MPI_File fh, void *buf, MPI_Status *status), (fh, buf, status), do_)
+#define WRITE_END(name, do_) BOTH(name, (MPI_File fh, const void *buf, MPI_Status *status), (fh, buf, status), do_)
 
 /* -- one rank -- */
 

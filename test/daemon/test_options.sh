@@ -205,7 +205,7 @@ takes 'layout = { default = "array(shape=8x8, dist=(block,*), grid=4x1) # rows";
 install -m 644 "$etc/fallsfs.conf" "$work/example.conf"
 says 1 "fallsfs: cannot mount at $work/nowhere: *" -c "$work/example.conf" "$work/nowhere"
 # every key is in the example and in the manual
-for key in options mount disks wait_disks missing read_only metrics default allow gid rules reserve direct threads timeout read_ahead descriptors views view_memory hole_memory groups description_memory start ring; do
+for key in options mount disks wait_disks missing read_only metrics default allow gid rules reserve direct threads timeout read_ahead descriptors views view_memory hole_memory groups description_memory start sample ring; do
     ok "$key is in the example" grep -qE "^ *$key = " "$etc/fallsfs.conf"
     ok "$key is in the manual" grep -qE "^\\.(BR?|BI) ([a-z]+\\.)?$key=" "$etc/man/fallsfs.conf.5"
 done

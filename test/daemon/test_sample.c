@@ -12,7 +12,7 @@ Test(sample, has_one_of_each_row)
         uint16_t n = (uint16_t) (1 + rng_below(&rng, 200));
         uint32_t rows = 0;
 
-        /* rows begin n apart, somewhere: after a beginning of one there is one of each, so two are less than 2 n apart */
+        /* rows begin n apart, somewhere: there is one of each, so two are less than 2 n apart */
         for (uint64_t i = 0, last = 0; i < UINT64_C(20) * n; i++) {
             if (!sample_has(handle, i, n))
                 continue;

@@ -58,8 +58,8 @@ uint32_t scopes_remove(struct scopes *scopes, uint64_t ino, uid_t uid, bool is_a
 bool scopes_are_none(struct scopes *scopes);
 bool scopes_are_none_for(struct scopes *scopes, uid_t uid);
 
-/* How a file of that owner, or directory, is covered: by scopes of it and of directories above it. ret_ino: of the topmost
- * of these, or 0. */
+/* How a file of that owner, or directory, is covered: by scopes of it and of directories above it. ret_ino: of the
+ * topmost of these, or 0. */
 struct covered scopes_cover(struct scopes *scopes, struct inodes *inodes, struct inode *inode, uid_t owner,
                             uint64_t *ret_ino);
 

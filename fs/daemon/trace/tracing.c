@@ -86,8 +86,8 @@ static int get_ring(struct tracing *tracing, struct ring **ret_ring)
 
 #define COVERED_UNKNOWN 128U /* whose the file is could not be found out */
 
-/* How an inode is covered, and who owns it. ino: of what it was covered by when it was last asked for, and is now; who has
- * lost his last name stays where he was. */
+/* How an inode is covered, and who owns it. ino: of what it was covered by when it was last asked for, and is now; who
+ * has lost his last name stays where he was. */
 static struct covered cover(struct tracing *tracing, struct inode *inode, uint64_t *ino, uid_t *ret_owner)
 {
     struct stat st;
