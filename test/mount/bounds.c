@@ -239,6 +239,24 @@ static bool take_directory(unsigned i)
     return open(".", O_RDONLY | O_DIRECTORY) >= 0;
 }
 
+/* -- layouts -- */
+
+/* A text of few bytes that means more than a MiB; every number is another one. What was told before so many others
+ * still counts for a new file. */
+static bool take_layout(unsigned i)
+{
+    char name[48], text[64];
+    int len = snprintf(text, sizeof text, "stripe(%u,4096)", 4096 + i);
+
+    snprintf(name, sizeof name, "dir%u", i);
+    EXPECT(mkdir(name, 0777) == 0);
+    if (setxattr(name, "user.falls.layout", text, (size_t) len, 0) < 0)
+        return false;
+    snprintf(name, sizeof name, "dir%u/file", i - 100);
+    EXPECT(i < 100 || mknod(name, S_IFREG | 0644, 0) == 0);
+    return true;
+}
+
 /* -- groups -- */
 
 static int shared_file(void)
@@ -395,6 +413,7 @@ static const struct {
     { "files", take_file },
     { "removed_files", take_removed_file },
     { "directories", take_directory },
+    { "layouts", take_layout },
     { "groups", take_group },
     { "lists", take_list },
     { "requests", take_request },

@@ -146,8 +146,20 @@ release
 bound 'files without names' '42 ENFILE' removed_files
 bound 'directories' '128 ENFILE' directories
 
-# -- groups --
+# -- layouts --
 # needs: what is open
+before=$(rss)
+take layouts 300
+same 'layouts of directories' "$got" '300 -'
+until_at_most rss $((before + 36))
+release
+same 'a file in one that is long forgotten' "$(getfattr --absolute-names --only-values -n user.falls.layout "$mnt/greedy/dir7/file")" \
+    'stripe(4103,4096) on d0-d1'
+ok 'they are removed' as 1000 sh -c "rm -r '$mnt'/greedy/dir*"
+until_at_most rss $((before + 8))
+
+# -- groups --
+# needs: layouts
 bound 'groups' '64 EUSERS' groups
 bound 'lists' '15 EUSERS' lists
 bound 'requests that are not fetched' '8192 EUSERS' requests
