@@ -257,6 +257,20 @@ static bool take_layout(unsigned i)
     return true;
 }
 
+/* Opens a file, and then gives it a layout of few subfiles that takes 77 KB. */
+static bool take_large_file(unsigned i)
+{
+    char name[32], text[512] = "{";
+    int fd, len = 1;
+
+    for (unsigned bit = 0; bit < 10; bit++)
+        len += sprintf(text + len, "(%u,%u,%u,%u);", (1U << bit) - 1, (1U << bit) - 1, 2U << bit, 512U >> bit);
+    len += sprintf(text + len, "(1023,1023,1024,1)} disp %u", i);
+    snprintf(name, sizeof name, "large%u", i);
+    EXPECT((fd = open(name, O_RDWR | O_CREAT, 0666)) >= 0);
+    return fsetxattr(fd, "user.falls.layout", text, (size_t) len, 0) == 0;
+}
+
 /* -- groups -- */
 
 static int shared_file(void)
@@ -414,6 +428,7 @@ static const struct {
     { "removed_files", take_removed_file },
     { "directories", take_directory },
     { "layouts", take_layout },
+    { "large_files", take_large_file },
     { "groups", take_group },
     { "lists", take_list },
     { "requests", take_request },

@@ -141,8 +141,10 @@ same 'the last one was not made' "$(find "$mnt/greedy" -name 'open*' | wc -l)" 4
 take files
 refused 'one that is there' 'Too many open files in system' as 1000 sh -c "cat '$mnt/greedy/file'"
 same 'why' "$(as 1000 getfattr --absolute-names --only-values -n user.falls.lasterror "$mnt/greedy/file" | cut -d: -f1)" \
-    'what this user has open may take 128 descriptors of the daemon, a file one and one for each subfile'
+    'what this user has open may take 128 descriptors of the daemon, a file one and one for each subfile, or for each 2 KiB of memory that its layout takes'
 release
+bound 'files with large layouts' '3 ENFILE' large_files
+ok 'why' as 1000 sh -c "getfattr --absolute-names --only-values -n user.falls.lasterror '$mnt/greedy/large3' | grep -q '2 KiB of memory'"
 bound 'files without names' '42 ENFILE' removed_files
 bound 'directories' '128 ENFILE' directories
 

@@ -17,11 +17,12 @@ struct target;
 
 struct file {
     struct inode *inode;
-    uint32_t n_users;       /* inode->lock */
-    bool kept;              /* inode->lock; it has no users, and stays since its record could not be stored */
-    struct generation *now; /* io and meta, both to change it, either to look: a migration puts another in its place */
-    struct target *next;    /* io; the generation that a migration fills; or NULL */
-    atomic_bool migrates;   /* next is there: who writes lists the range in ranges */
+    uint32_t n_users;        /* inode->lock */
+    bool kept;               /* inode->lock; it has no users, and stays since its record could not be stored */
+    struct generation *now;  /* io and meta, both to change it, either to look: a migration puts another in its place */
+    struct target *next;     /* io; the generation that a migration fills; or NULL */
+    atomic_bool migrates;    /* next is there: who writes lists the range in ranges */
+    atomic_uint next_weight; /* what the layout of next weighs, if there is one */
 
     struct mutex sync_lock;
     struct ranges ranges;
@@ -129,8 +130,8 @@ uint32_t file_errors(struct file *file);
 
 uint64_t file_size(struct file *file);
 
-/* How many slots for subfiles the file has. */
-uint32_t file_slots(struct file *file);
+/* What the layout of the file weighs, and the one it is on its way to. */
+uint32_t file_weight(struct file *file);
 
 /* How long the subfile of a slot must be, or bytes of the file are lost. */
 uint64_t file_must_have(struct file *file, uint32_t slot);

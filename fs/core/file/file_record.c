@@ -152,14 +152,14 @@ bool file_take_copy(struct file *file)
 
 /* -- size and times -- */
 
-uint32_t file_slots(struct file *file)
+uint32_t file_weight(struct file *file)
 {
-    uint32_t n;
+    uint32_t weight;
 
     mutex_lock(&file->meta);
-    n = file->now->n_slots;
+    weight = file_layout_weight(file->now->layout);
     mutex_unlock(&file->meta);
-    return n;
+    return weight + (atomic_load(&file->migrates) ? atomic_load(&file->next_weight) : 0);
 }
 
 uint64_t file_must_have(struct file *file, uint32_t slot)

@@ -120,6 +120,7 @@ int target_attach(struct fs *fs, struct file *file)
     if (r < 0)
         return forget(fs, file);
     file->next = target;
+    atomic_store(&file->next_weight, file_layout_weight(target->generation->layout));
     atomic_store(&file->migrates, true);
     return 0;
 }
