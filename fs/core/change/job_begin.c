@@ -146,6 +146,8 @@ int jobs_add(struct jobs *jobs, struct inode *inode, const struct file_layout *l
     job_note_fills(jobs, job, layout, to.rotate);
     *ret_number = job->view.number;
     job->view.total = job->record.size;
+    job->is_loaded = true;
+    job_unload(jobs, job);
     job_let_go(jobs, job);
     job_forget_oldest(jobs);
     return 0;

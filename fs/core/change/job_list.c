@@ -8,12 +8,18 @@
 
 #define MAX_OVER 64 /* jobs that are over and still told of */
 
-void job_free(struct jobs *jobs, struct job *job)
+void job_unload(struct jobs *jobs, struct job *job)
 {
     migration_done(&job->migration);
-    free(job->fills);
     if (job->file != NULL)
         file_put(jobs->fs, job->file);
+    job->file = NULL;
+}
+
+void job_free(struct jobs *jobs, struct job *job)
+{
+    job_unload(jobs, job);
+    free(job->fills);
     inode_unref(jobs->fs->inodes, job->inode);
     free(job);
 }

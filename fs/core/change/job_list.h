@@ -19,7 +19,8 @@ struct job {
     struct inode *inode;  /* with a reference */
     uint64_t before;      /* the number of the job that its file had last; 0: none */
     struct record record; /* of the file when it was last looked at: its id */
-    struct file *file;    /* in use as long as the job is not over; NULL: nobody has worked on the job yet */
+    struct file *file;    /* in use while the job runs, as it takes memory; NULL: it waits, is paused or over */
+    bool is_loaded;       /* its file has been in use once: the record tells nothing new of what is wanted */
     struct migration migration;
     bool *fills;                /* lock; for each disk: the job writes there */
     bool is_busy;               /* lock; somebody works on it */
@@ -77,6 +78,9 @@ void job_set_state(struct jobs *jobs, struct job *job, enum job_state state, int
 void job_take_out(struct jobs *jobs, struct job *job);
 
 void job_free(struct jobs *jobs, struct job *job);
+
+/* Lets go of the file of a job: who works on it next takes it into use again. */
+void job_unload(struct jobs *jobs, struct job *job);
 
 /* -- what a job knows of its file -- */
 

@@ -34,7 +34,21 @@ static void learn_name(struct fs *fs, struct job *job)
         look_up(fs, copy.path);
 }
 
-/* Takes the file of a job into use, and finds out what its record says of the migration. */
+/* Finds out what the record of a file says of a migration that an earlier mount has begun. */
+static void learn_order(struct jobs *jobs, struct job *job)
+{
+    mutex_lock(&jobs->lock);
+    job->view.total = job->record.size;
+    job->view.limit = record_unpack_limit((uint16_t) job->record.target_limit);
+    if ((job->record.target_flags & TARGET_GIVEN_UP) != 0)
+        job->shall_end = true;
+    else if ((job->record.target_flags & TARGET_PAUSED) != 0)
+        job->shall_pause = true;
+    mutex_unlock(&jobs->lock);
+    job->is_loaded = true;
+}
+
+/* Takes the file of a job into use. */
 static int load(struct jobs *jobs, struct job *job)
 {
     struct file_layout *layout;
@@ -51,14 +65,8 @@ static int load(struct jobs *jobs, struct job *job)
     }
     if (!atomic_load(&job->inode->is_listed))
         (void) journal_add(jobs->fs, job->inode, &job->record);
-    mutex_lock(&jobs->lock);
-    job->view.total = job->record.size;
-    job->view.limit = record_unpack_limit((uint16_t) job->record.target_limit);
-    if ((job->record.target_flags & TARGET_GIVEN_UP) != 0)
-        job->shall_end = true;
-    else if ((job->record.target_flags & TARGET_PAUSED) != 0)
-        job->shall_pause = true;
-    mutex_unlock(&jobs->lock);
+    if (!job->is_loaded)
+        learn_order(jobs, job);
     return 0;
 }
 
@@ -68,13 +76,11 @@ static void end(struct jobs *jobs, struct job *job, enum job_state state, int er
     cleanup(errand_leave) struct errand before = errand_at(job->inode->nodeid, NO_SUBFILE);
     bool over = false;
 
-    migration_done(&job->migration);
     if (job->file != NULL) {
         job_look_at_record(job);
         over = !record_migrates(&job->record) && job->record.oldest_gen == job->record.gen;
-        file_put(jobs->fs, job->file);
-        job->file = NULL;
     }
+    job_unload(jobs, job);
     if (over && !inode_is_gone(jobs->fs->inodes, job->inode))
         (void) journal_drop(jobs->fs, job->inode, &job->record);
     mutex_lock(&jobs->lock);
@@ -181,19 +187,12 @@ static void pause_or_go_on(struct jobs *jobs, struct job *job, bool shall_pause)
     job_look_at_record(job);
 }
 
-void job_work_on(struct jobs *jobs, struct job *job)
+/* Works on a job whose file is in use. */
+static void work_on(struct jobs *jobs, struct job *job)
 {
     bool shall_pause, shall_end, is_paused;
-    int why, r = job->file == NULL ? load(jobs, job) : 0;
+    int why;
 
-    if (r < 0 && !file_is_lost(r)) {
-        try_later(job);
-        return;
-    }
-    if (r < 0) {
-        end(jobs, job, JOB_FAILED, r);
-        return;
-    }
     mutex_lock(&jobs->lock);
     shall_pause = job->shall_pause;
     shall_end = job->shall_end;
@@ -209,4 +208,20 @@ void job_work_on(struct jobs *jobs, struct job *job)
         pause_or_go_on(jobs, job, shall_pause);
     else
         step(jobs, job);
+}
+
+void job_work_on(struct jobs *jobs, struct job *job)
+{
+    int r = job->file == NULL ? load(jobs, job) : 0;
+
+    if (r == 0)
+        work_on(jobs, job);
+    else if (!file_is_lost(r))
+        try_later(job);
+    else if (r == -ESTALE && inode_is_gone(jobs->fs->inodes, job->inode))
+        end(jobs, job, JOB_CANCELLED, 0);
+    else
+        end(jobs, job, JOB_FAILED, r);
+    if (job->view.state != JOB_RUNS)
+        job_unload(jobs, job);
 }
