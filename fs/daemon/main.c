@@ -226,6 +226,7 @@ static void tick(void *ctx)
     (void) groups_tick(mount->groups);
     collect_retry(mount->collect);
     trim_note(jobs_take_freed(mount->fs->jobs));
+    trim_note(layouts_take_freed());
     trim_if_due();
 }
 

@@ -3,9 +3,8 @@
 #include "fs/core/stub/objects.h"
 #include "fs/core/stub/stub.h"
 #include "fs/core/stub/todo.h"
-#include "fs/core/volume/promise.h"
-#include "fs/fsck/checking.h"
 #include "fs/fsck/copies.h"
+#include "fs/fsck/settle.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -33,6 +32,7 @@ struct subject {
     struct file_layout *layout;
     struct promise promise;
     bool settled; /* what the record says stands; else lengths tell what goes beyond the promise */
+    struct settling seen;
 };
 
 /* How long a subfile must be, or bytes of it are lost; the same as file_must_have says of a file in use. */
@@ -92,6 +92,7 @@ static void check_subfile(struct subject *subject, uint32_t slot)
     object_path(volume, subject->record.id, subject->record.gen, slot, subject->layout, object);
     r = disk_call(disk, stat, disk->root, object, &st);
     if (r == -ENOENT) {
+        settling_note_none(&subject->seen, &subject->record, slot);
         if (must > 0)
             tell_lost(subject, "missing", &spot, slot, 0);
         return;
@@ -117,6 +118,7 @@ static void check_subfile(struct subject *subject, uint32_t slot)
                            "reading it is an error");
     if (len < must)
         tell_lost(subject, "short", &spot, slot, len);
+    settling_note(&subject->seen, &subject->record, subject->layout, slot, len);
     if (len > may_have(subject, slot)) {
         r = repair ? cut_object(disk, object, may_have(subject, slot)) : 0;
         checking_tell_fix(subject->checking, "long", &spot, r,
@@ -128,9 +130,27 @@ static void check_subfile(struct subject *subject, uint32_t slot)
 /* Checks the subfiles that may be there; check_objects comes upon all others. */
 static void check_subfiles(struct subject *subject)
 {
+    const struct check *check = subject->checking->check;
+    uint64_t n_told = check->n_fixed + check->n_left;
+
+    subject->seen.size = subject->record.size;
     for (uint32_t slot = 0; slot < file_layout_slots(subject->layout); slot++)
         if (!subject->settled || bits_has(&subject->record.bits, slot))
             check_subfile(subject, slot);
+    subject->seen.is_doubtful |= check->n_fixed + check->n_left > n_told;
+}
+
+/* Has the record promise what was seen, where a crash left that undecided. */
+static void settle_record(struct subject *subject, const struct stat *st)
+{
+    const struct settling_file file = { subject->path, st, subject->fd, subject->layout, &subject->promise };
+    const struct spot spot = { .path = subject->path, .disk = NO_DISK };
+    int r = settle(subject->checking, &subject->seen, &file, &subject->record);
+
+    if (r < 0)
+        checking_tell_left(subject->checking, "undecided", &spot,
+                           "what it has is not promised until somebody uses the file, since that cannot be stored: %s",
+                           volume_strerror(-r));
 }
 
 /* -- work that a crash left unfinished -- */
@@ -267,6 +287,8 @@ int check_stub(struct checking *checking, const char *path, const struct stat *s
     subject.settled = !record_may_be_behind(checking->volume, record);
     finish(&subject);
     check_subfiles(&subject);
+    if (checking->check->repair && !subject.settled)
+        settle_record(&subject, st);
     r = keep_copy(&subject, st);
     if (r < 0) {
         layouts_put(checking->layouts, subject.layout);

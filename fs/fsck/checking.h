@@ -4,6 +4,7 @@
  *     check.c          the order of things
  *     checking.c       findings
  *     check_names.c    ns/ and todo/: records and their subfiles
+ *     settle.c         what a crash left undecided of a file
  *     check_damaged.c  stubs without a valid record
  *     check_objects.c  obj/: what nobody owns
  *     orphans.c        which of it may be removed, also in lost/
@@ -39,6 +40,7 @@ struct checking {
     struct damaged *damaged;
     size_t n_damaged;
     bool keep_orphans; /* a file may own them whose id is not known */
+    bool is_synced;    /* what was written before the check is on the disks */
     struct orphans orphans;
 };
 

@@ -5,6 +5,7 @@
 #include "fs/core/file/file.h"
 #include "fs/core/tree/defaults.h"
 #include "fs/core/tree/tree.h"
+#include "fs/core/volume/layouts_known.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -115,6 +116,34 @@ Test(defaults, making_files_asks_no_disk_for_them)
         cr_expect_eq(make_file(&world, at[0], name, text), usual);
     }
     inode_unref(world.fs->inodes, at[0]);
+    end(&world);
+}
+
+/* A short text means a MiB. However many directories have one of their own, memory has a bound, and each gives its
+ * files what it says. */
+Test(defaults, many_that_mean_much_are_forgotten_and_found_again)
+{
+    static struct world world;
+    struct inode *dir[40];
+    char text[64], want[64], name[16];
+    uint64_t bytes = 0;
+
+    begin(&world);
+    for (unsigned i = 0; i < ARRAY_SIZE(dir); i++) {
+        snprintf(name, sizeof name, "dir%u", i);
+        snprintf(text, sizeof text, "stripe(%u,4096)", 4096 + i);
+        dir[i] = make_dir(&world, inodes_root(world.fs->inodes), name);
+        set(&world, dir[i], text);
+        bytes = MAX(bytes, world.fs->layouts->n_bytes);
+    }
+    cr_expect(bytes > INODES_OWN_BYTES / 2 && bytes < INODES_OWN_BYTES + (UINT64_C(6) << 20), "%" PRIu64, bytes);
+    for (unsigned i = 0; i < ARRAY_SIZE(dir); i++) {
+        snprintf(want, sizeof want, "stripe(%u,4096) on d0-d2", 4096 + i);
+        (void) make_file(&world, dir[i], "file", text);
+        cr_expect_str_eq(text, want);
+        cr_expect_lt(world.fs->layouts->n_bytes, INODES_OWN_BYTES + (UINT64_C(6) << 20));
+        inode_unref(world.fs->inodes, dir[i]);
+    }
     end(&world);
 }
 

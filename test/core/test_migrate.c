@@ -5,10 +5,12 @@
 #include "fs/core/change/room_watch.h"
 #include "fs/core/file/file.h"
 #include "fs/core/tree/tree.h"
+#include "fs/core/volume/layouts_known.h"
 #include "test/core/world.h"
 
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -417,6 +419,58 @@ Test(migrate, a_slow_job_ends_soon_though_the_disk_has_refused_once)
     expect_bytes(&world, file);
     file_put(world.fs, file);
     inode_unref(world.fs->inodes, inode);
+    world_abandon(&world);
+    world_done(&world);
+}
+
+/* Each of these layouts takes a MiB: a job that waits or is paused has nothing of its file in memory. */
+Test(migrate, jobs_that_do_not_run_take_no_memory)
+{
+    static struct world world;
+    struct inode *inode[12];
+    uint64_t number[ARRAY_SIZE(inode)];
+
+    cr_assert_eq(world_init(&world, 3, "one on d1", 0, 1), 0);
+    cr_assert_eq(world_mount(&world), 0);
+    for (unsigned i = 0; i < ARRAY_SIZE(inode); i++) {
+        char name[8], text[32];
+        struct chosen_layout choice;
+        struct layout_error error;
+
+        snprintf(name, sizeof name, "f%u", i);
+        snprintf(text, sizeof text, "stripe(%u,4096)", 4096 + i);
+        file_put(world.fs, make_file(&world, name, 1000, &inode[i]));
+        cr_assert_eq(layouts_add(world.fs->layouts, text, &choice.layout, &choice.rotates, &error), 0);
+        cr_assert_eq(jobs_add(world.fs->jobs, inode[i], choice.layout, 0, 0, &world_asker, &number[i]), 0);
+        layouts_put(world.fs->layouts, choice.layout);
+    }
+    cr_expect_lt(world.fs->layouts->n_bytes, UINT64_C(6) << 20, "they wait");
+    for (unsigned i = 0; i < ARRAY_SIZE(inode); i++)
+        cr_assert_eq(jobs_order(world.fs->jobs, number[i], JOB_PAUSE), 0);
+    for (unsigned i = 0; i < ARRAY_SIZE(inode); i++)
+        cr_assert(jobs_step(world.fs->jobs));
+    cr_expect_eq(last_job(&world).state, JOB_PAUSED);
+    cr_expect_lt(world.fs->layouts->n_bytes, UINT64_C(6) << 20, "they are paused");
+    cr_assert_eq(tree_unlink(world.fs, inodes_root(world.fs->inodes), "f11"), 0);
+    for (unsigned i = 0; i < ARRAY_SIZE(inode); i++) {
+        inode_unref(world.fs->inodes, inode[i]);
+        cr_assert_eq(jobs_order(world.fs->jobs, number[i], JOB_RESUME), 0);
+    }
+    world_finish_jobs(&world);
+    cr_expect_eq(last_job(&world).state, JOB_CANCELLED, "its file is gone");
+    for (unsigned i = 0; i + 1 < ARRAY_SIZE(inode); i++) {
+        struct file *file;
+        struct stat st;
+        char name[8];
+
+        snprintf(name, sizeof name, "f%u", i);
+        cr_assert_eq(tree_lookup(world.fs, inodes_root(world.fs->inodes), name, &inode[i], &st), 0);
+        cr_assert_eq(file_get(world.fs, inode[i], &file), 0);
+        cr_expect_eq(file_weight(file), 4096, "%s lies as it was to", name);
+        expect_bytes(&world, file);
+        file_put(world.fs, file);
+        inode_unref(world.fs->inodes, inode[i]);
+    }
     world_abandon(&world);
     world_done(&world);
 }

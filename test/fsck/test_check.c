@@ -576,6 +576,151 @@ Test(fsck, a_record_whose_id_is_lost)
     }
 }
 
+/* -- what a crash left undecided -- */
+
+/* Writes a file, of which only the name is synced, and dies. */
+static void write_and_die(struct world *world)
+{
+    static const struct cred cred = { .umask = 022 };
+    struct inode *inode;
+    struct file *file;
+    struct stat st;
+
+    cr_assert_eq(world_init(world, 3, "stripe(7)", 0, 1), 0);
+    cr_assert_eq(world_mount(world), 0);
+    cr_assert_eq(tree_create(world->fs, inodes_root(world->fs->inodes), "f", 0644, &cred, &inode, &st, &file), 0);
+    cr_assert_eq(file_sync(world->fs, file, false), 0);
+    cr_assert_eq(file_write(world->fs, file, "what must not be lost", 21, 0), 21);
+    file_put(world->fs, file);
+    inode_unref(world->fs->inodes, inode);
+    sim_crash_at(world->sim, world->sim->calls + 1);
+    world_abandon(world);
+    sim_kill(world->sim);
+}
+
+/* Mounts, looks at nothing, and ends well. */
+static void pass_by(struct world *world)
+{
+    cr_assert_eq(world_mount(world), 0);
+    cr_assert_eq(fs_free(steal(world->fs)), 0);
+}
+
+static void delete_subfile(struct world *world, uint32_t slot)
+{
+    uint8_t bytes[RECORD_SIZE];
+    char object[OBJECT_PATH], path[OBJECT_PATH + 16];
+    struct file_layout *layout;
+    struct layouts *layouts;
+    struct volume *volume;
+    struct record record;
+    uint32_t disk;
+
+    read_record(world, bytes);
+    cr_assert_eq(record_decode(bytes, sizeof bytes, &record), 0);
+    cr_assert_eq(open_volume(world->sim, world->n_disks, VOLUME_READ_ONLY, &volume), 0);
+    cr_assert_eq(layouts_new(volume, &layouts), 0);
+    cr_assert_eq(layouts_get(layouts, record.layout, &layout), 0);
+    disk = file_layout_disk(layout, volume->home, record.rotate, slot);
+    object_path(volume, record.id, record.gen, slot, layout, object);
+    layouts_put(layouts, layout);
+    layouts_free(layouts);
+    volume_free(volume);
+    snprintf(path, sizeof path, ".fallsfs/%s", object);
+    cr_assert_eq(sim_delete(sim_disk(world->sim, disk), path), 0, "%s", path);
+}
+
+static ssize_t read_file(struct world *world)
+{
+    struct inode *inode;
+    struct file *file;
+    char bytes[32] = "";
+    struct stat st;
+    ssize_t n;
+
+    cr_assert_eq(world_mount(world), 0);
+    cr_assert_eq(tree_lookup(world->fs, inodes_root(world->fs->inodes), "f", &inode, &st), 0);
+    cr_assert_eq(file_get(world->fs, inode, &file), 0);
+    n = file_read(world->fs, file, bytes, sizeof bytes, 0);
+    file_put(world->fs, file);
+    inode_unref(world->fs->inodes, inode);
+    cr_assert_eq(fs_free(steal(world->fs)), 0);
+    return n;
+}
+
+/* What fsck -y has looked at after a crash is promised from then on: what is lost later is an error, and is told. */
+Test(fsck, a_check_settles_what_a_crash_left_undecided)
+{
+    static struct world world;
+
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        struct heard heard = { "" };
+        struct check check = { .repair = true, .tell = hear, .arg = &heard };
+
+        write_and_die(&world);
+        cr_assert_eq(run_fsck(world.sim, world.n_disks, &check), 0);
+        cr_expect(check.n_fixed == 0 && check.n_left == 0, "nothing is wrong: %s", heard.left);
+        pass_by(&world);
+        pass_by(&world);
+        delete_subfile(&world, slot);
+        cr_assert_eq(run_fsck(world.sim, world.n_disks, &check), 0);
+        cr_expect(strncmp(heard.left, "missing", 7) == 0, "subfile %" PRIu32 ": fsck tells '%s'", slot, heard.left);
+        cr_expect_eq(read_file(&world), -EIO, "subfile %" PRIu32 " is gone: no zeros", slot);
+        world_done(&world);
+    }
+}
+
+/* What is missing already when fsck looks is not decided by it: it may be put back. */
+Test(fsck, a_check_settles_nothing_that_disagrees)
+{
+    static struct world world;
+    struct heard heard = { "" };
+    struct check check = { .repair = true, .tell = hear, .arg = &heard };
+    uint8_t before[RECORD_SIZE], after[RECORD_SIZE];
+
+    write_and_die(&world);
+    delete_subfile(&world, 1);
+    read_record(&world, before);
+    cr_assert_eq(run_fsck(world.sim, world.n_disks, &check), 0);
+    read_record(&world, after);
+    cr_expect(memcmp(before, after, RECORD_SIZE) == 0, "%s", heard.left);
+    world_done(&world);
+}
+
+/* The check loses power at each of its calls: what the record promises by then is there. */
+Test(fsck, a_check_that_settles_and_loses_power)
+{
+    static struct world world;
+    unsigned n_settled = 0, n_not = 0;
+    bool is_down = true;
+
+    for (uint64_t at = 1; is_down; at++) {
+        struct heard heard = { "" };
+        struct check check = { .repair = true, .tell = hear, .arg = &heard };
+        struct rng rng = rng_from_seed(at);
+        uint8_t bytes[RECORD_SIZE];
+        struct record record;
+
+        write_and_die(&world);
+        sim_crash_at(world.sim, world.sim->calls + at);
+        (void) run_fsck(world.sim, world.n_disks, &check);
+        is_down = world.sim->down;
+        sim_crash(world.sim, &rng);
+        read_record(&world, bytes);
+        cr_assert_eq(record_decode(bytes, sizeof bytes, &record), 0);
+        if (record.durable_size == 21) {
+            expect_bytes(&world);
+            n_settled++;
+        } else {
+            n_not++;
+        }
+        heard.left[0] = 0;
+        cr_assert_eq(run_fsck(world.sim, world.n_disks, &check), 0);
+        cr_expect(heard.left[0] == 0, "power lost at call %" PRIu64 ": %s", at, heard.left);
+        world_done(&world);
+    }
+    cr_expect(n_settled > 1 && n_not > 1, "settled %u times, %u not", n_settled, n_not);
+}
+
 /* -- texts that were being written -- */
 
 /* Writes a text for a user, and dies at call number at of that; false: the text was written before. */

@@ -239,6 +239,38 @@ static bool take_directory(unsigned i)
     return open(".", O_RDONLY | O_DIRECTORY) >= 0;
 }
 
+/* -- layouts -- */
+
+/* A text of few bytes that means more than a MiB; every number is another one. What was told before so many others
+ * still counts for a new file. */
+static bool take_layout(unsigned i)
+{
+    char name[48], text[64];
+    int len = snprintf(text, sizeof text, "stripe(%u,4096)", 4096 + i);
+
+    snprintf(name, sizeof name, "dir%u", i);
+    EXPECT(mkdir(name, 0777) == 0);
+    if (setxattr(name, "user.falls.layout", text, (size_t) len, 0) < 0)
+        return false;
+    snprintf(name, sizeof name, "dir%u/file", i - 100);
+    EXPECT(i < 100 || mknod(name, S_IFREG | 0644, 0) == 0);
+    return true;
+}
+
+/* Opens a file, and then gives it a layout of few subfiles that takes 77 KB. */
+static bool take_large_file(unsigned i)
+{
+    char name[32], text[512] = "{";
+    int fd, len = 1;
+
+    for (unsigned bit = 0; bit < 10; bit++)
+        len += sprintf(text + len, "(%u,%u,%u,%u);", (1U << bit) - 1, (1U << bit) - 1, 2U << bit, 512U >> bit);
+    len += sprintf(text + len, "(1023,1023,1024,1)} disp %u", i);
+    snprintf(name, sizeof name, "large%u", i);
+    EXPECT((fd = open(name, O_RDWR | O_CREAT, 0666)) >= 0);
+    return fsetxattr(fd, "user.falls.layout", text, (size_t) len, 0) == 0;
+}
+
 /* -- groups -- */
 
 static int shared_file(void)
@@ -425,6 +457,8 @@ static const struct {
     { "files", take_file },
     { "removed_files", take_removed_file },
     { "directories", take_directory },
+    { "layouts", take_layout },
+    { "large_files", take_large_file },
     { "groups", take_group },
     { "jobs", take_job },
     { "wide_jobs", take_wide_job },

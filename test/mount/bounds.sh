@@ -141,8 +141,10 @@ same 'the last one was not made' "$(find "$mnt/greedy" -name 'open*' | wc -l)" 4
 take files
 refused 'one that is there' 'Too many open files in system' as 1000 sh -c "cat '$mnt/greedy/file'"
 same 'why' "$(as 1000 getfattr --absolute-names --only-values -n user.falls.lasterror "$mnt/greedy/file" | cut -d: -f1)" \
-    'what this user has open may take 128 descriptors of the daemon, a file one and one for each subfile'
+    'what this user has open may take 128 descriptors of the daemon, a file one and one for each subfile, or for each 2 KiB of memory that its layout takes'
 release
+bound 'files with large layouts' '3 ENFILE' large_files
+ok 'why' as 1000 sh -c "getfattr --absolute-names --only-values -n user.falls.lasterror '$mnt/greedy/large3' | grep -q '2 KiB of memory'"
 bound 'files without names' '42 ENFILE' removed_files
 bound 'directories' '128 ENFILE' directories
 
@@ -191,8 +193,20 @@ has_at_most 'jobs with many descriptors' fds $max_fds
 release
 jobs_go
 
-# -- groups --
+# -- layouts --
 # needs: what is open
+before=$(rss)
+take layouts 300
+same 'layouts of directories' "$got" '300 -'
+until_at_most rss $((before + 36))
+release
+same 'a file in one that is long forgotten' "$(getfattr --absolute-names --only-values -n user.falls.layout "$mnt/greedy/dir7/file")" \
+    'stripe(4103,4096) on d0-d1'
+ok 'they are removed' as 1000 sh -c "rm -r '$mnt'/greedy/dir*"
+until_at_most rss $((before + 8))
+
+# -- groups --
+# needs: layouts
 bound 'groups' '64 EUSERS' groups
 bound 'lists' '15 EUSERS' lists
 bound 'requests that are not fetched' '8192 EUSERS' requests

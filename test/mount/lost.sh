@@ -152,6 +152,29 @@ begin
 same 'after many crashes' "$(look)" ooEooE
 stop
 
+# -- what fsck -y has looked at after a crash is promised --
+
+make_volume 3
+begin
+cp "$work/src" "$mnt/f"
+kill_it
+ok 'fsck -y after a crash' "$fsck" -y "${disks[@]}"
+for ((i = 0; i < 2; i++)); do
+    begin
+    sync
+    stop
+done
+victim=$(subfile 1)
+mv "$victim" "$work/victim"
+told 'lost since fsck -y' -y
+begin
+same 'lost since fsck -y' "$(look)" oEooEo
+stop
+mv "$work/victim" "$victim"
+begin
+same 'it is back since fsck -y' "$(look)" oooooo
+stop
+
 # -- looking at a volume in use --
 
 make_volume 3

@@ -17,11 +17,12 @@ struct target;
 
 struct file {
     struct inode *inode;
-    uint32_t n_users;       /* inode->lock */
-    bool kept;              /* inode->lock; it has no users, and stays since its record could not be stored */
-    struct generation *now; /* io and meta, both to change it, either to look: a migration puts another in its place */
-    struct target *next;    /* io; the generation that a migration fills, while somebody copies; or NULL */
-    atomic_bool migrates;   /* the record tells of a target: who writes lists the range in ranges */
+    uint32_t n_users;        /* inode->lock */
+    bool kept;               /* inode->lock; it has no users, and stays since its record could not be stored */
+    struct generation *now;  /* io and meta, both to change it, either to look: a migration puts another in its place */
+    struct target *next;     /* io; the generation that a migration fills, while somebody copies; or NULL */
+    atomic_bool migrates;    /* the record tells of a target: who writes lists the range in ranges */
+    atomic_uint next_weight; /* what the layout of next weighs, once there was one */
 
     struct mutex sync_lock;
     struct ranges ranges;
@@ -132,6 +133,9 @@ uint64_t file_size(struct file *file);
 
 /* How many slots for subfiles the file has. */
 uint32_t file_slots(struct file *file);
+
+/* What the layout of the file weighs, and the one it is on its way to. */
+uint32_t file_weight(struct file *file);
 
 /* How long the subfile of a slot must be, or bytes of the file are lost. */
 uint64_t file_must_have(struct file *file, uint32_t slot);

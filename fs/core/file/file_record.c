@@ -162,6 +162,16 @@ uint32_t file_slots(struct file *file)
     return n;
 }
 
+uint32_t file_weight(struct file *file)
+{
+    uint32_t weight;
+
+    mutex_lock(&file->meta);
+    weight = file_layout_weight(file->now->layout);
+    mutex_unlock(&file->meta);
+    return weight + (atomic_load(&file->migrates) ? atomic_load(&file->next_weight) : 0);
+}
+
 uint64_t file_must_have(struct file *file, uint32_t slot)
 {
     uint64_t len;

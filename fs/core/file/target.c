@@ -115,8 +115,10 @@ int target_attach(struct fs *fs, struct file *file)
     if (!has_target(file))
         return 0;
     r = target_new(fs, file, &target);
-    if (r == 0)
+    if (r == 0) {
         file->next = target;
+        atomic_store(&file->next_weight, file_layout_weight(target->generation->layout));
+    }
     return r == -ENOMEM ? r : 0;
 }
 

@@ -135,7 +135,6 @@ struct inode *inodes_by_ino(struct inodes *inodes, uint64_t ino)
 
 static void free_inode(struct inode *inode)
 {
-    want_put(inode->own);
     mutex_done(&inode->lock);
     free(inode->last);
     free(inode->end.grave);
@@ -153,6 +152,7 @@ void inodes_free_unheld(struct inodes *inodes, struct inode *inode)
             inodes_hash_out(inodes, inode);
         inodes->slot[(uint32_t) inode->nodeid] = NULL;
         inodes->n_used -= !is_worn(inodes, (uint32_t) inode->nodeid);
+        want_put(inode_take_own(inodes, inode));
         free_inode(inode);
         if (parent != NULL)
             parent->n_refs--;
@@ -279,6 +279,7 @@ void inodes_free(struct inodes *inodes)
             continue;
         if (inode->fd >= 0)
             disk_close(inodes_home(inodes), &inode->fd);
+        want_put(inode->own);
         free_inode(inode);
     }
     free(inodes->slot);

@@ -89,8 +89,11 @@ struct inode {
     struct inode *older, *newer; /* among those whose descriptor may be closed */
 
     /* Of a directory: what is made below it is laid out by (inode_own.c). */
-    struct want *own; /* NULL: what is above says */
-    bool knows_own;   /* own is what it has, or that it has none */
+    struct want *own;              /* NULL: what is above says */
+    bool knows_own;                /* own is what it has, or that it has none */
+    bool had_own;                  /* once */
+    size_t own_bytes;              /* as inodes->own_bytes has counted it */
+    struct inode *colder, *warmer; /* among those that have own */
 };
 
 struct inodes;
@@ -164,7 +167,9 @@ int inode_last_stat(struct inodes *inodes, struct inode *inode, struct stat *ret
 bool inode_is_gone(struct inodes *inodes, struct inode *inode);
 
 /* Notes the layout that a directory has of its own, or with NULL that it has none, and takes the reference; or forgets
- * what was noted. */
+ * what was noted. Of many it forgets those that nobody has asked for lately, so that no number of directories takes more
+ * memory than INODES_OWN_BYTES, and that of one. */
+#define INODES_OWN_BYTES (UINT64_C(16) << 20)
 void inode_know_own(struct inodes *inodes, struct inode *dir, struct want *own);
 void inode_forget_own(struct inodes *inodes, struct inode *dir);
 

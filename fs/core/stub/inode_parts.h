@@ -25,6 +25,8 @@ struct inodes {
     struct inode **bucket;               /* lock; by ino; as many as slots */
     struct inode *oldest, *newest;       /* lock; those with a descriptor that may be closed */
     uint32_t n_fds;                      /* lock */
+    struct inode *coldest, *warmest;     /* lock; directories that have own, the one used last is the warmest */
+    uint64_t own_bytes;                  /* lock; what they take for that */
     int closing[INODES_CLOSING];         /* lock; descriptors to be closed when it is given up */
     uint32_t n_closing;                  /* lock */
 };
@@ -49,6 +51,9 @@ void inodes_hash_out(struct inodes *inodes, struct inode *inode) REQUIRES(inodes
 
 /* Frees the inode if nobody holds it, and then maybe its parent. */
 void inodes_free_unheld(struct inodes *inodes, struct inode *inode) REQUIRES(inodes->lock);
+
+/* Takes an inode's own layout away from it, for the caller; NULL: it has none. */
+struct want *inode_take_own(struct inodes *inodes, struct inode *inode) REQUIRES(inodes->lock);
 
 /* Whether the inode's descriptor may be closed to make room for others. Not while it is in use, nor where no name leads
  * to the inode: it could not be opened again. inodes->lock is held. */

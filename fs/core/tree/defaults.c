@@ -102,7 +102,7 @@ static bool counts_as_none(int r)
            r == -EUCLEAN || r == -EACCES;
 }
 
-static int load_locked(struct fs *fs, struct inode *dir) REQUIRES(dir->lock)
+static int load_locked(struct fs *fs, struct inode *dir, struct want **ret_own) REQUIRES(dir->lock)
 {
     cleanup(freep) char *text = NULL;
     struct want *own = NULL;
@@ -113,16 +113,18 @@ static int load_locked(struct fs *fs, struct inode *dir) REQUIRES(dir->lock)
         r = want_new(fs->layouts, text, &own, &why);
     if (r < 0 && !counts_as_none(r))
         return r;
+    *ret_own = want_ref(own);
     inode_know_own(fs->inodes, dir, own);
     return 0;
 }
 
-static int load(struct fs *fs, struct inode *dir)
+/* Finds out whether a directory has a layout of its own, with a reference; NULL: it has none. */
+static int load(struct fs *fs, struct inode *dir, struct want **ret_own)
 {
     int r;
 
     mutex_lock(&dir->lock);
-    r = load_locked(fs, dir);
+    r = load_locked(fs, dir, ret_own);
     mutex_unlock(&dir->lock);
     return r;
 }
@@ -135,11 +137,11 @@ static int find_nearest(struct fs *fs, struct inode *dir, struct want **ret_want
         struct inode *found = inode_nearest_own(fs->inodes, dir, ret_want);
         int r;
 
-        if (found == NULL || *ret_want != NULL) {
+        r = found != NULL && *ret_want == NULL ? load(fs, found, ret_want) : 0;
+        if (r == 0 && (found == NULL || *ret_want != NULL)) {
             *ret_origin = found;
             return 0;
         }
-        r = load(fs, found);
         inode_unref(fs->inodes, found);
         if (r < 0)
             return r;

@@ -16,8 +16,9 @@ struct file_view {
     struct fs *fs;
     struct view *view;
     struct mutex lock;
-    struct file_layout *matched; /* lock; the layout that slot was looked for in, with a reference; or NULL */
-    uint32_t slot;               /* lock; the subfile that has the view's bytes and no others, or NO_SLOT */
+    uint8_t matched[HASH_SIZE]; /* lock; the layout that slot was looked for in, if has_matched */
+    bool has_matched;           /* lock */
+    uint32_t slot;              /* lock; the subfile that has the view's bytes and no others, or NO_SLOT */
     struct file_view_counters *counters;
 };
 
@@ -41,8 +42,6 @@ void file_view_free(struct file_view *file_view)
 {
     if (file_view == NULL)
         return;
-    if (file_view->matched != NULL)
-        layouts_put(file_view->fs->layouts, file_view->matched);
     mutex_done(&file_view->lock);
     view_put(file_view->view);
     free(file_view);
@@ -95,10 +94,9 @@ static uint32_t slot_of(struct file_view *file_view, struct file *file, struct f
     uint32_t slot;
 
     mutex_lock(&file_view->lock);
-    if (file_view->matched != layout) {
-        if (file_view->matched != NULL)
-            layouts_put(file_view->fs->layouts, file_view->matched);
-        file_view->matched = layouts_ref(file_view->fs->layouts, layout);
+    if (!file_view->has_matched || memcmp(file_view->matched, layout->hash, HASH_SIZE) != 0) {
+        memcpy(file_view->matched, layout->hash, HASH_SIZE);
+        file_view->has_matched = true;
         file_view->slot = match(file_view->view, layout);
     }
     slot = file_view->slot;

@@ -10,11 +10,29 @@ uint32_t layouts_turn(const struct layouts *layouts)
     return atomic_load(&layouts->volume->room_turn);
 }
 
+static atomic_uint_least64_t n_freed;
+
+uint64_t layouts_take_freed(void)
+{
+    return atomic_exchange_explicit(&n_freed, 0, memory_order_relaxed);
+}
+
+void file_layout_empty(struct file_layout *layout)
+{
+    atomic_fetch_add_explicit(&n_freed, layout->bytes, memory_order_relaxed);
+    layout_free(layout->layout);
+    layout->layout = NULL;
+    layout->pattern = NULL;
+    layout->list = NULL;
+    layout->n_list = 0;
+    layout->bytes = 0;
+}
+
 void file_layout_free(struct file_layout *layout)
 {
     if (layout == NULL)
         return;
-    layout_free(layout->layout);
+    file_layout_empty(layout);
     free(layout);
 }
 
@@ -61,6 +79,7 @@ int layouts_build(const struct volume *volume, const char *text, size_t len, str
     layout->pattern = layout->layout->pattern;
     layout->n_list = layout->layout->n_disks;
     layout->list = layout->layout->disk;
+    layout->bytes = sizeof *layout + layout_bytes(layout->layout);
     r = layout->pattern == NULL || layout->n_list == 0 ? -EUCLEAN : 0;
     for (uint32_t i = 0; r == 0 && i < layout->n_list; i++)
         if (layout->list[i] >= volume->n_disks)

@@ -28,6 +28,7 @@ struct file_layout {
     const struct pattern *pattern;
     uint32_t n_list;
     const uint32_t *list;
+    size_t bytes; /* of memory that it takes with all this */
 
     /* layouts->lock guards all from here on */
     uint32_t refs;
@@ -38,6 +39,7 @@ struct file_layout {
     uint64_t n_named; /* of a born one: the records that name it, stored or such as a crash could bring back */
     uint64_t n_unsynced, n_syncing; /* those of n_named that are stored no more and wait for a sync of the home disk */
     struct file_layout *next, *ripe_next, **ripe_before, *syncing_next;
+    struct file_layout *unused_next, **unused_before; /* among those that nobody uses, the oldest first */
 };
 
 /* The layout that a new file gets. */
@@ -123,6 +125,12 @@ int layouts_keep_if_there(struct layouts *layouts, struct file_layout *planned, 
 /* Makes the text of a layout as it lies on disks, to be freed; NULL without memory. */
 char *layouts_stored_text(const struct file_layout *layout);
 
+/* How many bytes of layouts were freed since this was last asked. */
+uint64_t layouts_take_freed(void);
+
+/* Frees what a layout's text means, and keeps the layout. */
+void file_layout_empty(struct file_layout *layout);
+
 void file_layout_free(struct file_layout *layout);
 void file_layout_freep(struct file_layout **layout);
 
@@ -161,6 +169,13 @@ void layouts_put(struct layouts *layouts, struct file_layout *layout);
 static inline uint32_t file_layout_slots(const struct file_layout *layout)
 {
     return layout->pattern->n_elements + (layout->pattern->disp > 0);
+}
+
+/* How much a file with this layout weighs that somebody has open: a descriptor for each slot, or, where that is more, one
+ * for each 2 KiB that the layout takes in memory. */
+static inline uint32_t file_layout_weight(const struct file_layout *layout)
+{
+    return MAX(file_layout_slots(layout), (uint32_t) (layout->bytes >> 11));
 }
 
 static inline uint32_t file_layout_slot(const struct file_layout *layout, uint32_t element)

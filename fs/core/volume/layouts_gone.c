@@ -122,9 +122,8 @@ static int remove_text(struct layouts *layouts, struct file_layout *layout) REQU
     layout_begin_work(layouts, layout);
     r = layout_text_remove(layouts->volume, layout->hash);
     layout_end_work(layouts, layout);
-    layouts->n_unused -= layout->layout != NULL;
     if (r < 0) {
-        layout_forget_meaning(layout);
+        layout_forget_meaning(layouts, layout);
         return r;
     }
     unlist_ripe(layouts, layout);

@@ -13,7 +13,11 @@
 #include <string.h>
 
 #define FIRST_BUCKETS 64
-#define KEEP_UNUSED   64
+
+/* Of layouts that nobody uses so many are remembered, and so many bytes: a short text may mean some MiB, and finding
+ * that out again takes milliseconds. */
+#define KEEP_UNUSED       64
+#define KEEP_UNUSED_BYTES (UINT64_C(4) << 20)
 
 /* -- the table -- */
 
@@ -72,23 +76,55 @@ struct file_layout *layouts_insert(struct layouts *layouts, const uint8_t hash[H
     return layout;
 }
 
-void layout_forget_meaning(struct file_layout *layout)
+/* -- those that nobody uses, the oldest first -- */
+
+static void list_unused(struct layouts *layouts, struct file_layout *layout) REQUIRES(layouts->lock)
 {
-    layout_free(layout->layout);
-    layout->layout = NULL;
-    layout->pattern = NULL;
-    layout->list = NULL;
-    layout->n_list = 0;
+    if (layout->unused_before != NULL)
+        return;
+    layout->unused_next = NULL;
+    layout->unused_before = layouts->unused_end;
+    *layouts->unused_end = layout;
+    layouts->unused_end = &layout->unused_next;
+    layouts->n_unused++;
+    layouts->unused_bytes += layout->bytes;
 }
 
-/* Moves what a text means from one layout to another. */
-static void take_meaning(struct file_layout *layout, struct file_layout *from)
+static void unlist_unused(struct layouts *layouts, struct file_layout *layout) REQUIRES(layouts->lock)
+{
+    if (layout->unused_before == NULL)
+        return;
+    *layout->unused_before = layout->unused_next;
+    if (layout->unused_next != NULL)
+        layout->unused_next->unused_before = layout->unused_before;
+    else
+        layouts->unused_end = layout->unused_before;
+    layout->unused_before = NULL;
+    layouts->n_unused--;
+    layouts->unused_bytes -= layout->bytes;
+}
+
+/* -- what texts mean -- */
+
+/* Moves what a text means from a layout that nobody else has to one of the table. */
+static void take_meaning(struct layouts *layouts, struct file_layout *layout, struct file_layout *from)
+    REQUIRES(layouts->lock)
 {
     layout->layout = steal(from->layout);
     layout->is_typed = from->is_typed;
     layout->pattern = from->pattern;
     layout->list = from->list;
     layout->n_list = from->n_list;
+    layout->bytes = from->bytes;
+    from->bytes = 0;
+    layouts->n_bytes += layout->bytes;
+}
+
+void layout_forget_meaning(struct layouts *layouts, struct file_layout *layout)
+{
+    unlist_unused(layouts, layout);
+    layouts->n_bytes -= layout->bytes;
+    file_layout_empty(layout);
 }
 
 void layouts_drop(struct layouts *layouts, struct file_layout *layout)
@@ -98,6 +134,7 @@ void layouts_drop(struct layouts *layouts, struct file_layout *layout)
     while (*at != layout)
         at = &(*at)->next;
     *at = layout->next;
+    layout_forget_meaning(layouts, layout);
     layouts->n--;
     layouts->n_owed -= layout->owes;
     file_layout_free(layout);
@@ -117,6 +154,7 @@ struct file_layout *layouts_find_idle(struct layouts *layouts, const uint8_t has
 void layout_begin_work(struct layouts *layouts, struct file_layout *layout)
 {
     layout->busy = true;
+    unlist_unused(layouts, layout);
     mutex_unlock(&layouts->lock);
     pthread_rwlock_rdlock(&layouts->spreading);
 }
@@ -126,6 +164,8 @@ void layout_end_work(struct layouts *layouts, struct file_layout *layout)
     pthread_rwlock_unlock(&layouts->spreading);
     mutex_lock(&layouts->lock);
     layout->busy = false;
+    if (layout->refs == 0 && layout->layout != NULL)
+        list_unused(layouts, layout);
     cond_broadcast(&layouts->idle);
 }
 
@@ -133,24 +173,27 @@ void layout_end_work(struct layouts *layouts, struct file_layout *layout)
 
 static struct file_layout *use(struct layouts *layouts, struct file_layout *layout) REQUIRES(layouts->lock)
 {
-    layouts->n_unused -= layout->refs++ == 0;
+    unlist_unused(layouts, layout);
+    layout->refs++;
     (void) layout_note_users(layouts, layout);
     if (layouts->is_noting)
         layouts->notes_are_lost |= hashes_add(&layouts->noted, layout->hash) < 0;
     return layout;
 }
 
-/* Notes that nobody uses a layout in memory any more. Some of these stay, for the next who asks. The others are
- * dropped, but one that was born in this mount, or that a disk is still to get, keeps its name in the table. */
+/* Notes that nobody uses a layout in memory any more. Those that were used last stay, for the next who asks. Of the
+ * others one that was born in this mount, or that a disk is still to get, keeps its name in the table. */
 static void leave_unused(struct layouts *layouts, struct file_layout *layout) REQUIRES(layouts->lock)
 {
-    if (++layouts->n_unused <= KEEP_UNUSED)
-        return;
-    layouts->n_unused--;
-    if (layout->born || layout->owes)
-        layout_forget_meaning(layout);
-    else
-        layouts_drop(layouts, layout);
+    list_unused(layouts, layout);
+    while (layouts->n_unused > KEEP_UNUSED || layouts->unused_bytes > KEEP_UNUSED_BYTES) {
+        struct file_layout *oldest = layouts->unused;
+
+        if (oldest->born || oldest->owes)
+            layout_forget_meaning(layouts, oldest);
+        else
+            layouts_drop(layouts, oldest);
+    }
 }
 
 struct file_layout *layouts_ref(struct layouts *layouts, struct file_layout *layout)
@@ -182,8 +225,7 @@ void layouts_put(struct layouts *layouts, struct file_layout *layout)
 static struct file_layout *use_first(struct layouts *layouts, struct file_layout *layout, struct file_layout *meaning)
     REQUIRES(layouts->lock)
 {
-    take_meaning(layout, meaning);
-    layouts->n_unused++;
+    take_meaning(layouts, layout, meaning);
     return use(layouts, layout);
 }
 
@@ -308,6 +350,7 @@ int layouts_new(struct volume *volume, struct layouts **ret_layouts)
     if (layouts == NULL)
         return -ENOMEM;
     layouts->volume = volume;
+    layouts->unused_end = &layouts->unused;
     layouts->tidying = (struct chore){ .run = layouts_run_tidying };
     pthread_rwlock_init(&layouts->spreading, NULL);
     mutex_init(&layouts->lock);

@@ -22,7 +22,10 @@ struct layouts {
     /* lock from here on */
     struct file_layout **bucket; /* by hash; n_buckets is a power of two */
     size_t n_buckets, n;
+    uint64_t n_bytes; /* that those take whose meaning is known */
+    struct file_layout *unused, **unused_end;
     uint32_t n_unused;
+    uint64_t unused_bytes;
     struct file_layout *ripe; /* those that go, or would if the home disk were synced */
     uint32_t n_ripe;
     uint64_t n_syncs; /* begun */
@@ -53,7 +56,7 @@ struct file_layout *layouts_insert(struct layouts *layouts, const uint8_t hash[H
 void layouts_drop(struct layouts *layouts, struct file_layout *layout) REQUIRES(layouts->lock);
 
 /* Forgets what a layout's text says, but not its name. */
-void layout_forget_meaning(struct file_layout *layout);
+void layout_forget_meaning(struct layouts *layouts, struct file_layout *layout) REQUIRES(layouts->lock);
 
 /* Makes a layout busy and lets go of lock while the disks are asked about its text; and takes lock again. */
 void layout_begin_work(struct layouts *layouts, struct file_layout *layout) RELEASE(layouts->lock);

@@ -69,7 +69,6 @@ static int remove_unused(struct layouts *layouts, const uint8_t hash[HASH_SIZE])
     layout_begin_work(layouts, layout);
     r = layout_text_remove(layouts->volume, hash);
     layout_end_work(layouts, layout);
-    layouts->n_unused -= layout->layout != NULL;
     layouts_drop(layouts, layout);
     return r < 0 ? r : 1;
 }

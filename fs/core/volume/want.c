@@ -11,8 +11,21 @@ struct want {
     struct mutex lock;
     uint32_t turn;               /* lock; of the volume, when choice was found out */
     struct chosen_layout choice; /* lock; layout NULL: nothing */
+    atomic_size_t bytes;         /* of memory, those of choice included */
     char text[];
 };
+
+static void count_bytes(struct want *want)
+{
+    size_t bytes = sizeof *want + strlen(want->text) + 1;
+
+    atomic_store(&want->bytes, bytes + (want->choice.layout != NULL ? want->choice.layout->bytes : 0));
+}
+
+size_t want_bytes(const struct want *want)
+{
+    return atomic_load(&want->bytes);
+}
 
 int want_of(struct layouts *layouts, const char *text, uint32_t turn, const struct chosen_layout *choice,
             struct want **ret_want)
@@ -26,6 +39,7 @@ int want_of(struct layouts *layouts, const char *text, uint32_t turn, const stru
     }
     *want = (struct want){ .layouts = layouts, .refs = 1, .turn = turn, .choice = *choice };
     memcpy(want->text, text, size);
+    count_bytes(want);
     mutex_init(&want->lock);
     *ret_want = want;
     return 0;
@@ -87,6 +101,7 @@ static int renew(struct want *want, bool may_wait, struct layout_error *error) R
     layouts_put(want->layouts, want->choice.layout);
     want->choice = fresh;
     want->turn = turn;
+    count_bytes(want);
     return 0;
 }
 

@@ -27,6 +27,9 @@ void want_put(struct want *want);
 
 const char *want_text(const struct want *want);
 
+/* The bytes of memory that a want takes, with the layout that it means: as if nobody else had that. */
+size_t want_bytes(const struct want *want);
+
 /* Finds what a want means now, with a reference to the layout. Where the text of a new layout cannot be stored, or a
  * disk would have to be waited for, it means what it meant before. -ENOSPC and others: it meant nothing. */
 int want_choose(struct want *want, struct chosen_layout *ret_choice);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/daemon/attr/virtual_call.h"
 
+#include "fs/core/file/file.h"
 #include "fs/core/tree/tree.h"
+#include "fs/daemon/serve/handle.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -41,6 +43,18 @@ int virtual_read_limit(const struct virtual_call *call, const char **word, uint6
         return virtual_refuse(call, -EINVAL, "column %zu: a limit is bytes a second, as limit=100M", strlen(LIMIT) + 1);
     *word += len + strspn(*word + len, " ");
     return 0;
+}
+
+int virtual_charge(const struct virtual_call *call, struct file *file, const struct file_layout *layout)
+{
+    int r = handles_recharge(call->handles, call->inode, file_weight(file) + file_layout_weight(layout));
+
+    if (r == -ENFILE)
+        return virtual_refuse(call, r,
+                              "who has the file open may not take as many descriptors of the daemon as it would with "
+                              "both layouts, one for each subfile, or for each 2 KiB of memory that a layout takes: "
+                              "close it, or ask for more, limits.descriptors in fallsfs.conf");
+    return r;
 }
 
 int virtual_check_owner(const struct virtual_call *call)

@@ -12,6 +12,7 @@
 
 #define VIRTUAL_PREFIX "user.falls."
 
+struct handles;
 struct mover;
 struct tracing;
 
@@ -19,6 +20,7 @@ struct virtual_call {
     struct fs *fs;
     struct inode *inode;
     struct last_errors *last_errors;
+    struct handles *handles;
     struct mover *mover;
     struct tracing *tracing;
     struct cred cred;
@@ -40,6 +42,9 @@ int virtual_read_limit(const struct virtual_call *call, const char **word, uint6
 
 /* What a text is refused for, in the numbers that setxattr has. */
 int virtual_refuse_text(const struct virtual_call *call, int r, const struct layout_error *error);
+
+/* Charges those who have a file open for a layout that it is about to get, beside the one it has. */
+int virtual_charge(const struct virtual_call *call, struct file *file, const struct file_layout *layout);
 
 /* 0 for who owns the file, and for root; others are refused. */
 int virtual_check_owner(const struct virtual_call *call);

@@ -3,6 +3,7 @@
 #include "fs/core/file/file.h"
 #include "fs/core/tree/defaults.h"
 #include "fs/daemon/attr/virtual_rows.h"
+#include "fs/daemon/serve/handle.h"
 #include "fs/json/json.h"
 #include "layout/map.h"
 
@@ -106,7 +107,11 @@ static int set_of_file(const struct virtual_call *call, struct file *file, const
     r = layouts_keep_if_there(call->fs->layouts, planned, &layout, &error);
     if (r < 0)
         return virtual_refuse_text(call, r, &error);
-    r = file_set_layout(call->fs, file, layout, rotates);
+    r = virtual_charge(call, file, layout);
+    if (r == 0)
+        r = file_set_layout(call->fs, file, layout, rotates);
+    if (r == 0) /* those, too, who have opened it meanwhile */
+        (void) handles_recharge(call->handles, call->inode, file_weight(file));
     layouts_put(call->fs->layouts, layout);
     if (r == -EBUSY)
         return virtual_refuse(call, r, "the file is being migrated: wait, or cancel that with user.falls.migrate");

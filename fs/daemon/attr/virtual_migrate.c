@@ -326,6 +326,18 @@ static int find_aim(const struct virtual_call *call, const char *word, struct ai
     return r < 0 || disk == UINT32_MAX || aim->layout == NULL ? r : start_on(call, aim, disk);
 }
 
+static int charge(const struct virtual_call *call, const struct file_layout *layout)
+{
+    struct file *file;
+    int r = file_get(call->fs, call->inode, &file);
+
+    if (r < 0)
+        return r;
+    r = virtual_charge(call, file, layout);
+    file_put(call->fs, file);
+    return r;
+}
+
 /* Says why the jobs of a file, or of all of a user's files, would be too much. */
 static int refuse_more(const struct virtual_call *call, int r, const struct job_asker *asker)
 {
@@ -354,7 +366,9 @@ static int begin(const struct virtual_call *call, const char *word, uint64_t lim
 
     if (r < 0 || aim.layout == NULL)
         return r;
-    r = jobs_add(call->fs->jobs, call->inode, aim.layout, aim.start, limit, &asker, &number);
+    r = charge(call, aim.layout);
+    if (r == 0)
+        r = jobs_add(call->fs->jobs, call->inode, aim.layout, aim.start, limit, &asker, &number);
     layouts_put(call->fs->layouts, aim.layout);
     if (r == -EBUSY)
         return virtual_refuse(call, r, "the file is on its way to another layout: wait, or set this to cancel first");

@@ -121,6 +121,7 @@ struct virtual_call virtual_call_of(fuse_req_t req, struct inode *inode, char *w
         .fs = the_mount->fs,
         .inode = inode,
         .last_errors = the_mount->last_errors,
+        .handles = the_mount->handles,
         .mover = the_mount->mover,
         .tracing = the_mount->tracing,
         .cred = cred_of(req),

@@ -40,10 +40,11 @@ int charge_handle(fuse_req_t req, struct handle *handle)
     handle->uid = uid;
     handle->pid = cred.pid;
     if (r == -ENFILE) {
-        snprintf(why, sizeof why,
-                 "what this user has open may take %" PRIu64 " descriptors of the daemon, a file one and one for each "
-                 "subfile: close some, or ask for more, limits.descriptors in fallsfs.conf",
-                 accounts_bound(the_mount->accounts, uid, ACCOUNT_DESCRIPTORS));
+        snprintf(
+            why, sizeof why,
+            "what this user has open may take %" PRIu64 " descriptors of the daemon, a file one and one for each "
+            "subfile, or for each 2 KiB of memory that its layout takes: close some, or ask for more, limits.descriptors in fallsfs.conf",
+            accounts_bound(the_mount->accounts, uid, ACCOUNT_DESCRIPTORS));
         note_why(req, handle->inode, why);
     }
     return r;

@@ -77,7 +77,7 @@ static struct stake **find_stake(struct handles *handles, uint64_t nodeid, uid_t
 
 static int new_stake(const struct handle *handle, uid_t uid, struct stake **ret_stake)
 {
-    uint32_t n = 1 + (handle->file != NULL ? file_slots(handle->file) : 0);
+    uint32_t n = 1 + (handle->file != NULL ? file_weight(handle->file) : 0);
     struct stake *stake = calloc(1, sizeof *stake);
     int r = stake != NULL ? accounts_charge(handle->handles->accounts, uid, ACCOUNT_DESCRIPTORS, n) : -ENOMEM;
 
@@ -110,6 +110,24 @@ int handles_charge(struct handles *handles, struct handle *handle, uid_t uid)
     }
     mutex_unlock(&handles->stakes_lock);
     return r;
+}
+
+int handles_recharge(struct handles *handles, const struct inode *inode, uint32_t weight)
+{
+    int r = 0;
+
+    mutex_lock(&handles->stakes_lock);
+    for (struct stake *stake = handles->bucket[inode->nodeid % N_BUCKETS]; r == 0 && stake != NULL;
+         stake = stake->next) {
+        uint32_t more = stake->nodeid == inode->nodeid ? 1 + weight - MIN(1 + weight, stake->n_charged) : 0;
+
+        if (more > 0)
+            r = accounts_charge(handles->accounts, stake->uid, ACCOUNT_DESCRIPTORS, more);
+        if (r == 0)
+            stake->n_charged += more;
+    }
+    mutex_unlock(&handles->stakes_lock);
+    return r == -EUSERS ? -ENFILE : r;
 }
 
 static void discharge(struct handles *handles, struct stake *stake)
