@@ -143,6 +143,13 @@ static int cut(struct collective_plan *plan, const struct fad *fad, struct divis
     return make_shares(plan, domain);
 }
 
+static enum sieve_mode sieve_of(uint32_t hint, bool writes)
+{
+    if (hint <= SIEVE_OFF)
+        return (enum sieve_mode) hint;
+    return (enum sieve_mode)((writes ? hint >> 4 : hint) & 3);
+}
+
 int collective_plan_new(const struct asked asked[], uint32_t n_asked, bool writes, uint64_t array_end,
                         const struct collective_hints *hints, const struct store *store, uint32_t n_threads,
                         struct collective_plan **ret_plan)
@@ -159,7 +166,9 @@ int collective_plan_new(const struct asked asked[], uint32_t n_asked, bool write
 
     if (plan == NULL)
         return -ENOMEM;
-    *plan = (struct collective_plan){ .writes = writes, .n_asked = n_asked, .sieve = hints->sieve, .window = window };
+    *plan = (struct collective_plan){
+        .writes = writes, .n_asked = n_asked, .sieve = sieve_of(hints->sieve, writes), .window = window
+    };
     r = cut(plan, &fad, &division, store);
     if (r < 0)
         collective_plan_free(plan);

@@ -24,7 +24,7 @@
 /* All 0: what suits. */
 struct collective_hints {
     enum domain_kind domains;
-    enum sieve_mode sieve;
+    uint32_t sieve;  /* enum sieve_mode, or FALLSFS_SIEVE_EACH of two */
     uint64_t window; /* bytes, up to COLLECTIVE_MAX_WINDOW */
     uint32_t workers;
     uint64_t max_window; /* whatever is wished for; 0: COLLECTIVE_MAX_WINDOW */

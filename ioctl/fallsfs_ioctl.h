@@ -41,6 +41,9 @@ enum {
     FALLSFS_SIEVE_OFF = 2,
 };
 
+/* Reads in one of these ways, writes in another (SUPPORTS_SIEVE_EACH; EINVAL otherwise). */
+#define FALLSFS_SIEVE_EACH(reads, writes) (0x100u | (reads) | (writes) << 4)
+
 enum {
     FALLSFS_ROW_MAJOR = 0,    /* C */
     FALLSFS_COLUMN_MAJOR = 1, /* Fortran */
@@ -54,7 +57,7 @@ enum {
 /* 0 everywhere: the defaults. All ranks give the same. */
 struct fallsfs_ioc_hints {
     __u32 domains;
-    __u32 sieve;
+    __u32 sieve;      /* of both directions, or FALLSFS_SIEVE_EACH */
     __u64 window;     /* bytes of memory a worker may use, up to INFO's max_window */
     __u32 workers;    /* how many domains */
     __u32 timeout_ms; /* how long a group waits for its members, 1 s to 1 h, or FALLSFS_TIMEOUT_NONE; 0: 30 s */
@@ -68,6 +71,7 @@ struct fallsfs_ioc_hints {
 #define FALLSFS_SUPPORTS_FILE_SIZE   8u  /* file_size in the answers of requests, tickets and ROUND */
 #define FALLSFS_SUPPORTS_VIEWS       16u /* all but BOARD, of views */
 #define FALLSFS_SUPPORTS_HINTS       32u /* HINT */
+#define FALLSFS_SUPPORTS_SIEVE_EACH  64u /* FALLSFS_SIEVE_EACH */
 
 /* What the mount can do, and how the file is laid out. Two descriptors are of the same file, for as long as both are
  * open, and their ranks can join one group, when volume, life and inode are the same. A view has an inode of its own.

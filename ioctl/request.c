@@ -278,11 +278,18 @@ int request_check_list(const struct fallsfs_ioc_list *list)
                  (list->n > 0 || list->bytes == 0));
 }
 
+static bool is_sieve(uint32_t sieve)
+{
+    const uint32_t reads = sieve & 3, writes = sieve >> 4 & 3;
+
+    return sieve <= FALLSFS_SIEVE_OFF ||
+           (sieve == FALLSFS_SIEVE_EACH(reads, writes) && reads <= FALLSFS_SIEVE_OFF && writes <= FALLSFS_SIEVE_OFF);
+}
+
 static bool are_hints(const struct fallsfs_ioc_hints *hints)
 {
-    return hints->domains <= FALLSFS_DOMAINS_DISK && hints->sieve <= FALLSFS_SIEVE_OFF &&
-           hints->window <= COLLECTIVE_MAX_WINDOW && hints->workers <= COLLECTIVE_MAX_WORKERS &&
-           IS_ZERO(hints->reserved);
+    return hints->domains <= FALLSFS_DOMAINS_DISK && is_sieve(hints->sieve) && hints->window <= COLLECTIVE_MAX_WINDOW &&
+           hints->workers <= COLLECTIVE_MAX_WORKERS && IS_ZERO(hints->reserved);
 }
 
 int request_check_hint(const struct fallsfs_ioc_hint *hint)

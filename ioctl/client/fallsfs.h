@@ -42,7 +42,7 @@ struct fallsfs_range {
 /* All zero, or NULL: the defaults. All ranks of a group give the same; for requests alone, timeout_ms is nothing. */
 struct fallsfs_hints {
     uint32_t domains; /* FALLSFS_DOMAINS_... */
-    uint32_t sieve;   /* FALLSFS_SIEVE_... */
+    uint32_t sieve;   /* FALLSFS_SIEVE_..., or FALLSFS_SIEVE_EACH of two */
     uint64_t window;  /* bytes that a worker of the daemon may use */
     uint32_t workers;
     uint32_t timeout_ms; /* FALLSFS_TIMEOUT_NONE: as long as it takes */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ioctl/client/client.h"
 #include "ioctl/mpi/file.h"
+#include "ioctl/mpi/fold.h"
 #include "ioctl/mpi/stage.h"
 #include "ioctl/mpi/trace.h"
 #include "ioctl/mpi/types.h"
@@ -30,6 +31,8 @@ struct transfer {
     uint64_t done;      /* of these, in the file or behind its end */
     uint64_t valid;     /* of these, in the file */
     uint64_t n_pieces;  /* of a list, at a time; 0: the whole list */
+    bool goes_back;     /* what is read of the view does not ascend */
+    struct fold *fold;  /* then, while it is moved */
 };
 
 /* -- the file's side -- */
@@ -84,6 +87,12 @@ static void describe(const struct transfer *transfer, uint64_t len, struct falls
     }
     tile = transfer->view->tile;
     ret_list->disp = (uint64_t) transfer->view->disp;
+    if (transfer->fold != NULL) {
+        ret_list->pieces = transfer->fold->pieces;
+        ret_list->n = transfer->fold->n;
+        ret_list->bytes = transfer->fold->bytes;
+        return;
+    }
     if (typemap_is_run(tile->typemap, from, len, &off)) {
         snprintf(text, 64, "{(0,%" PRIu64 ",%" PRIu64 ",1)}", len - 1, len);
         ret_list->disp += (uint64_t) off;
@@ -111,21 +120,30 @@ static uint64_t bytes_at_once(const struct transfer *transfer, uint64_t len)
     struct fallsfs_list list;
     char text[64];
 
+    if (transfer->fold != NULL && len > 0)
+        return fold_take(transfer->fold, transfer->at + transfer->done, len, transfer->n_pieces);
     if (transfer->n_pieces == 0)
         return len;
     describe(transfer, len, &list, text);
     return list.bytes;
 }
 
+/* Pieces of the whole list; 0: it goes as text. */
+static uint64_t all_pieces(const struct transfer *transfer)
+{
+    if (transfer->fold != NULL)
+        return transfer->fold->max_runs;
+    return transfer->view != NULL ? transfer->view->tile->n_pieces : 0;
+}
+
 /* The daemon has no room for the list now: whether there is less that can be asked for. One piece is none. */
 static bool ask_for_less(struct transfer *transfer, int r)
 {
-    const struct tile *tile = transfer->view != NULL ? transfer->view->tile : NULL;
-    const uint64_t n = transfer->n_pieces;
+    const uint64_t n = transfer->n_pieces, all = all_pieces(transfer);
 
-    if ((r != -EUSERS && r != -E2BIG) || tile == NULL || tile->pieces == NULL || n == 1)
+    if ((r != -EUSERS && r != -E2BIG) || all == 0 || n == 1)
         return false;
-    transfer->n_pieces = ((n > 0 ? n : tile->n_pieces) + 1) / 2;
+    transfer->n_pieces = ((n > 0 ? n : all) + 1) / 2;
     return true;
 }
 
@@ -134,7 +152,7 @@ static void ask_for_more(struct transfer *transfer)
 {
     if (transfer->n_pieces > 0)
         transfer->n_pieces *= 2;
-    if (transfer->n_pieces >= transfer->view->tile->n_pieces)
+    if (transfer->n_pieces >= all_pieces(transfer))
         transfer->n_pieces = 0;
 }
 
@@ -164,6 +182,24 @@ static uint64_t size_seen(const struct file *file)
 
 /* -- parts through a stage -- */
 
+/* What has come for len bytes from the done-th on goes to memory; how many of these the file has. None are after one
+ * that it has not. */
+static uint64_t take_in(const struct transfer *transfer, uint64_t len, const uint8_t *bytes)
+{
+    const uint64_t size = size_seen(transfer->file), disp = (uint64_t) transfer->view->disp;
+    uint64_t valid;
+
+    if (transfer->valid < transfer->done)
+        return 0;
+    if (transfer->fold != NULL)
+        return fold_scatter(transfer->fold, size > disp ? (int64_t) (size - disp) : 0, bytes, transfer->memory,
+                            transfer->buf, transfer->done);
+    valid = before_end(transfer, len, size);
+    if (valid > 0)
+        typemap_scatter(transfer->memory, transfer->buf, transfer->done, valid, bytes);
+    return valid;
+}
+
 /* len bytes from the done-th on. all: with the group. */
 static int move(struct transfer *transfer, struct stage *stage, uint64_t len, bool all)
 {
@@ -171,7 +207,6 @@ static int move(struct transfer *transfer, struct stage *stage, uint64_t len, bo
     uint8_t *bytes = len > 0 ? stage_bytes(stage) : NULL;
     struct fallsfs_list list;
     char text[64];
-    uint64_t valid;
     int r;
 
     describe(transfer, len, &list, text);
@@ -183,28 +218,41 @@ static int move(struct transfer *transfer, struct stage *stage, uint64_t len, bo
         r = all ? fallsfs_read_list_all(file->group, &list, bytes) : fallsfs_read_list(file->fd, &list, bytes);
     if (r < 0)
         return r;
-    valid = transfer->write || len == 0 ? len : before_end(transfer, len, size_seen(file));
-    if (!transfer->write && valid > 0)
-        typemap_scatter(transfer->memory, transfer->buf, transfer->done, valid, bytes);
+    transfer->valid += transfer->write || len == 0 ? len : take_in(transfer, len, bytes);
     transfer->done += len;
-    transfer->valid += valid;
     if (len > 0)
         ask_for_more(transfer);
     return 0;
 }
 
+/* What is needed to move that many bytes at a time, more than 0. */
+static int take_memory(struct transfer *transfer, uint64_t most, struct stage **ret_stage)
+{
+    if (transfer->goes_back && (transfer->fold = fold_new(transfer->view->tile->typemap, most)) == NULL)
+        return -ENOMEM;
+    *ret_stage = stage_take(most);
+    return *ret_stage == NULL ? -ENOMEM : 0;
+}
+
+static void give_memory(struct transfer *transfer, struct stage *stage)
+{
+    stage_give(stage);
+    fold_free(transfer->fold);
+    transfer->fold = NULL;
+}
+
 static int move_alone(struct transfer *transfer)
 {
     uint64_t most = MIN(transfer->bytes, transfer->file->max_stage);
-    struct stage *stage = stage_take(most);
-    int r = stage == NULL ? -ENOMEM : 0;
+    struct stage *stage = NULL;
+    int r = take_memory(transfer, most, &stage);
 
     while (r == 0 && transfer->done < transfer->bytes) {
         r = move(transfer, stage, bytes_at_once(transfer, MIN(transfer->bytes - transfer->done, most)), false);
         if (ask_for_less(transfer, r))
             r = 0;
     }
-    stage_give(stage);
+    give_memory(transfer, stage);
     return r;
 }
 
@@ -258,8 +306,8 @@ static int move_together(struct transfer *transfer, int own)
     int r = own, round;
 
     pthread_mutex_lock(&file->round);
-    if (r == 0 && most > 0 && (stage = stage_take(most)) == NULL)
-        r = -ENOMEM;
+    if (r == 0 && most > 0)
+        r = take_memory(transfer, most, &stage);
     do {
         uint64_t len = r == 0 && unsure == 0 ? MIN(transfer->bytes - transfer->done, most) : 0;
 
@@ -269,7 +317,7 @@ static int move_together(struct transfer *transfer, int own)
             r = round < 0 ? round : -EIO;
         unsure -= unsure > 0;
     } while (round == 0 && (told & TOLD_MORE) != 0);
-    stage_give(stage);
+    give_memory(transfer, stage);
     pthread_mutex_unlock(&file->round);
     return r;
 }
@@ -358,6 +406,15 @@ static bool has_no_memory(const struct transfer *transfer)
     return transfer->buf == MPI_BOTTOM && one->off + one->lo < 4096;
 }
 
+/* Whether the view's stream, up to that byte, is one to be moved: what is written ascends, what is read only goes from
+ * tile to tile without going back to before the view. */
+static bool may_move(const struct transfer *transfer, const struct typemap *typemap, uint64_t end)
+{
+    if (typemap->one.size == 0)
+        return false;
+    return typemap_ascends(typemap, end) || (!transfer->write && (typemap->extent >= 0 || end <= typemap->one.size));
+}
+
 /* Takes the view and the place in it; an individual pointer moves on at once, by what is asked for. */
 static int begin(struct transfer *transfer, unsigned how, MPI_Offset offset, uint64_t count)
 {
@@ -377,13 +434,13 @@ static int begin(struct transfer *transfer, unsigned how, MPI_Offset offset, uin
         r = MPI_ERR_ARG;
     if (r == MPI_SUCCESS && transfer->bytes > 0 && has_no_memory(transfer))
         r = MPI_ERR_BUFFER;
-    if (r == MPI_SUCCESS && transfer->bytes > 0 &&
-        (view->tile->typemap->one.size == 0 || !typemap_ascends(view->tile->typemap, end)))
+    if (r == MPI_SUCCESS && transfer->bytes > 0 && !may_move(transfer, view->tile->typemap, end))
         r = MPI_ERR_TYPE;
     if (r == MPI_SUCCESS && (how & ACCESS_AT) == 0)
         file->position = end;
     __atomic_fetch_add(&view->refs, 1, __ATOMIC_RELAXED);
     transfer->view = view;
+    transfer->goes_back = !typemap_ascends(view->tile->typemap, end);
     transfer->n_pieces = view->tile->n_pieces > file->max_pieces ? file->max_pieces : 0;
     transfer->view_refused = file->view_refused;
     pthread_mutex_unlock(&file->lock);

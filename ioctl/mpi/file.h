@@ -32,7 +32,7 @@ struct tile {
     uint64_t id;                      /* among the lists of its file; 0: text */
     struct fallsfs_ioc_piece *pieces; /* of fallsfs_alloc; NULL: text */
     uint64_t n_pieces;
-    char text[VIEW_MAX_TEXT];
+    char text[VIEW_MAX_TEXT]; /* empty: it overlaps itself, see fold.h */
 };
 
 /* Never changes; who uses one has a reference. */
@@ -69,7 +69,7 @@ struct file {
     MPI_File handle;
     char *name;
     int rank, n_ranks;
-    char why[160]; /* it is not ours, or no longer; else how it is */
+    char why[256]; /* it is not ours, or no longer; else how it is */
     int fd;        /* -1: never ours */
     int amode;
     bool no_sieving;              /* what the MPI writes is no more than it was asked for */
@@ -181,6 +181,9 @@ void info_say(const struct file *file);
 
 /* The hints that an MPI opens a file with, which may be ours; MPI_INFO_NULL: those that are given. To be freed. */
 MPI_Info sieving_hints(MPI_Info info);
+
+/* The same of hints that come once the file is open; MPI_INFO_NULL: there is nothing to change in them. */
+MPI_Info sieving_later(const struct file *file, MPI_Info info);
 
 /* Around each call that such a file is handed to the MPI for. */
 void sieving_stop(void);

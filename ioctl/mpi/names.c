@@ -10,6 +10,8 @@
 #include "ioctl/mpi/trace.h"
 
 static _Thread_local unsigned inside;
+static _Thread_local MPI_Info lent =
+    MPI_INFO_NULL; /* instead of the program's, for the call that this thread is inside of */
 
 static bool is_theirs(struct file *file)
 {
@@ -24,6 +26,13 @@ static bool is_theirs(struct file *file)
 static struct file *enter(MPI_File fh)
 {
     return inside++ == 0 && !info_is_off() ? mhandles_get(fh) : NULL;
+}
+
+/* The hints that the MPI gets for a file, whenever it does: none that has it sieve what it writes. */
+static MPI_Info lend(const struct file *file, MPI_Info info)
+{
+    lent = file != NULL ? sieving_later(file, info) : MPI_INFO_NULL;
+    return lent != MPI_INFO_NULL ? lent : info;
 }
 
 /* What a call has moved, as far as anybody can tell: without a status, what was asked for. */
@@ -56,6 +65,8 @@ static void note_view(struct file *file, MPI_Offset disp, MPI_Datatype etype, MP
 static int leave(struct file *file, MPI_File fh, int r, bool ours)
 {
     inside--;
+    if (file != NULL && lent != MPI_INFO_NULL)
+        (void) PMPI_Info_free(&lent);
     mfile_put(file);
     if (ours && r != MPI_SUCCESS)
         (void) PMPI_File_call_errhandler(fh, r);
@@ -226,8 +237,9 @@ BOTH(seek_shared, (MPI_File fh, MPI_Offset offset, int whence), (fh, offset, whe
 BOTH_NOTED(set_view,
            (MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep,
             MPI_Info info),
-           (fh, disp, etype, filetype, datarep, info), mfile_set_view(file, disp, etype, filetype, datarep, info),
-           (void) 0, note_view(file, disp, etype, filetype, datarep, r))
+           (fh, disp, etype, filetype, datarep, lend(file, info)),
+           mfile_set_view(file, disp, etype, filetype, datarep, info), (void) 0,
+           note_view(file, disp, etype, filetype, datarep, r))
 BOTH(get_view, (MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep),
      (fh, disp, etype, filetype, datarep), mfile_get_view(file, disp, etype, filetype, datarep))
 BOTH(seek, (MPI_File fh, MPI_Offset offset, int whence), (fh, offset, whence), mfile_seek(file, offset, whence))
@@ -242,6 +254,8 @@ BOTH(preallocate, (MPI_File fh, MPI_Offset size), (fh, size), mfile_preallocate(
 BOTH(sync, (MPI_File fh), (fh), mfile_sync(file))
 BOTH(set_atomicity, (MPI_File fh, int flag), (fh, flag),
      flag ? mfile_hand_over(file, "atomic mode is the MPI's") : FILE_THEIRS)
+
+BOTH(set_info, (MPI_File fh, MPI_Info info), (fh, lend(file, info)), FILE_THEIRS)
 
 #define INFO(prefix)                                                        \
     int fallsfs_##prefix##_File_get_info(MPI_File fh, MPI_Info *info_used); \

@@ -57,9 +57,11 @@ static const char *const reasons[] = {
 enum flag {
     FLAG_READ_ALONE = 1,
     FLAG_WRITE_ALONE = 2,
-    FLAG_NO_SIEVE = 4,
-    FLAG_SIEVE = 8,
-    FLAG_SHARED = 16,
+    FLAG_READ_NO_SIEVE = 4,
+    FLAG_READ_SIEVE = 8,
+    FLAG_WRITE_NO_SIEVE = 16,
+    FLAG_WRITE_SIEVE = 32,
+    FLAG_SHARED = 64,
 };
 
 /* What is to be the same for all ranks. */
@@ -76,7 +78,8 @@ struct vote {
     uint64_t same[N_SAME], not_same[N_SAME];
     uint64_t against; /* a bit for each enum against */
     uint64_t flags;
-    uint64_t token[2]; /* rank 0's */
+    uint64_t token[2];  /* rank 0's */
+    uint64_t no_layout; /* rank 0's: the errno that a layout was refused with */
 };
 
 _Static_assert(sizeof(struct vote) % sizeof(uint64_t) == 0, "sent as numbers");
@@ -149,13 +152,30 @@ static uint64_t flags_of(MPI_Info info)
         flags |= FLAG_READ_ALONE;
     if (hint_is(info, "romio_cb_write", "disable"))
         flags |= FLAG_WRITE_ALONE;
-    if (hint_is(info, "romio_ds_read", "disable") || hint_is(info, "romio_ds_write", "disable"))
-        flags |= FLAG_NO_SIEVE;
-    if (hint_is(info, "romio_ds_read", "enable") || hint_is(info, "romio_ds_write", "enable"))
-        flags |= FLAG_SIEVE;
+    if (hint_is(info, "romio_ds_read", "disable"))
+        flags |= FLAG_READ_NO_SIEVE;
+    if (hint_is(info, "romio_ds_read", "enable"))
+        flags |= FLAG_READ_SIEVE;
+    if (hint_is(info, "romio_ds_write", "disable"))
+        flags |= FLAG_WRITE_NO_SIEVE;
+    if (hint_is(info, "romio_ds_write", "enable"))
+        flags |= FLAG_WRITE_SIEVE;
     if (hint_is(info, "fallsfs_shared", "true"))
         flags |= FLAG_SHARED;
     return flags;
+}
+
+/* How the daemon is to sieve what comes of flags: never wins where ranks differ. */
+static uint32_t sieve_of(uint64_t flags)
+{
+    const uint32_t reads = (flags & FLAG_READ_NO_SIEVE) != 0 ? FALLSFS_SIEVE_OFF
+                           : (flags & FLAG_READ_SIEVE) != 0  ? FALLSFS_SIEVE_ON
+                                                             : FALLSFS_SIEVE_AUTO;
+    const uint32_t writes = (flags & FLAG_WRITE_NO_SIEVE) != 0 ? FALLSFS_SIEVE_OFF
+                            : (flags & FLAG_WRITE_SIEVE) != 0  ? FALLSFS_SIEVE_ON
+                                                               : FALLSFS_SIEVE_AUTO;
+
+    return reads == writes ? reads : FALLSFS_SIEVE_EACH(reads, writes);
 }
 
 /* -- the file -- */
@@ -233,7 +253,8 @@ static void look_at(struct file *file, const char *name, struct vote *vote)
         return;
     }
     file->max_pieces = info.max_pieces;
-    if ((info.supports & NEEDED) != NEEDED)
+    if ((info.supports & NEEDED) != NEEDED ||
+        (sieve_of(vote->flags) > FALLSFS_SIEVE_OFF && (info.supports & FALLSFS_SUPPORTS_SIEVE_EACH) == 0))
         object(vote, AGAINST_OLD);
     if ((uint64_t) file->n_ranks > info.max_ranks)
         object(vote, AGAINST_RANKS);
@@ -244,38 +265,43 @@ static void look_at(struct file *file, const char *name, struct vote *vote)
     vote->same[SAME_INODE] = info.inode;
 }
 
-/* A file without bytes takes the layout that is asked for; one that cannot be had is not worth an error. */
-static void lay_out(const struct file *file, MPI_Info info)
+/* A file without bytes takes the layout that is asked for; one that cannot be had is not worth an error: 0, or -errno. */
+static int lay_out(const struct file *file, MPI_Info info)
 {
     char layout[MPI_MAX_INFO_VAL + 1];
     uint64_t factor = hint_number(info, "striping_factor"), unit = hint_number(info, "striping_unit");
     MPI_Offset size;
 
     if (file->fd < 0 || (file->amode & MPI_MODE_CREATE) == 0 || mfile_size(file, &size) < 0 || size > 0)
-        return;
+        return 0;
     if (!hint(info, "fallsfs_layout", layout)) {
         if (factor == 0 && unit == 0)
-            return;
+            return 0;
         unit = unit > 0 ? unit : 1 << 20;
         if (factor > 0)
             snprintf(layout, sizeof layout, "stripe(%" PRIu64 ",%" PRIu64 ")", unit, factor);
         else
             snprintf(layout, sizeof layout, "stripe(%" PRIu64 ")", unit);
     }
-    (void) fsetxattr(file->fd, "user.falls.layout", layout, strlen(layout), 0);
+    return fsetxattr(file->fd, "user.falls.layout", layout, strlen(layout), 0) < 0 ? -errno : 0;
+}
+
+/* How the daemon sieves what a rank asks for alone. Only a hint: one that takes none decides by itself. */
+static void hint_alone(const struct file *file, uint64_t flags)
+{
+    const struct fallsfs_hints hints = { .sieve = sieve_of(flags) };
+
+    if (file->fd >= 0 && hints.sieve != FALLSFS_SIEVE_AUTO)
+        (void) fallsfs_hint(file->fd, &hints);
 }
 
 /* -- together -- */
 
 static void join(struct file *file, struct vote *vote)
 {
-    struct fallsfs_hints hints = { .timeout_ms = FALLSFS_TIMEOUT_NONE };
+    const struct fallsfs_hints hints = { .timeout_ms = FALLSFS_TIMEOUT_NONE, .sieve = sieve_of(vote->flags) };
     uint8_t token[16];
 
-    if ((vote->flags & FLAG_NO_SIEVE) != 0)
-        hints.sieve = FALLSFS_SIEVE_OFF;
-    else if ((vote->flags & FLAG_SIEVE) != 0)
-        hints.sieve = FALLSFS_SIEVE_ON;
     memcpy(token, vote->token, sizeof token);
     if (fallsfs_join(file->fd, token, (uint32_t) file->rank, (uint32_t) file->n_ranks, &hints, &file->group) < 0)
         object(vote, AGAINST_JOIN);
@@ -312,9 +338,17 @@ static void give_back(struct file *file)
     file->fd = -1;
 }
 
+static void add_why(struct file *file, const char *what, int error)
+{
+    const size_t len = strlen(file->why);
+
+    snprintf(file->why + len, sizeof file->why - len, "%s: %s", what, strerror(error));
+}
+
 /* All ranks come here, whatever has gone wrong for some of them. */
 static void agree(struct file *file, MPI_Comm comm, const char *name, MPI_Info info, bool opened)
 {
+    int no_layout;
     struct vote all = { .flags = flags_of(info), .same = { [SAME_MODE] = (uint64_t) file->amode } };
 
     if (!opened)
@@ -326,13 +360,15 @@ static void agree(struct file *file, MPI_Comm comm, const char *name, MPI_Info i
     else
         look_at(file, name, &all);
     if (file->rank == 0) {
-        lay_out(file, info);
+        all.no_layout = (uint64_t) -lay_out(file, info);
         if (fallsfs_token((uint8_t *) all.token) < 0)
             object(&all, AGAINST_JOIN);
     }
     vote(comm, &all);
     file->group_number = (uint32_t) all.token[0] | 1;
     take_flags(file, all.flags, info);
+    hint_alone(file, all.flags);
+    no_layout = (int) all.no_layout;
     if (all.against == 0 && file->n_ranks > 1) {
         join(file, &all);
         memset(all.same, 0, sizeof all.same);
@@ -343,6 +379,8 @@ static void agree(struct file *file, MPI_Comm comm, const char *name, MPI_Info i
         give_back(file);
         snprintf(file->why, sizeof file->why, "%s", reasons[__builtin_ctzll(all.against)]);
     }
+    if (no_layout != 0)
+        add_why(file, "; the layout that hints ask for cannot be had", no_layout);
 }
 
 static struct file *mfile_new(MPI_Comm comm, const char *name, int amode)

@@ -13,7 +13,13 @@ MPI_Info sieving_hints(MPI_Info info)
         return MPI_INFO_NULL;
     (void) PMPI_Info_set(own, "romio_ds_write", "disable");
     (void) PMPI_Info_set(own, "romio_cb_write", "disable");
+    (void) PMPI_Info_set(own, "romio_no_indep_rw", "false"); /* true means romio_cb_write=enable, too */
     return own;
+}
+
+MPI_Info sieving_later(const struct file *file, MPI_Info info)
+{
+    return file->no_sieving && info != MPI_INFO_NULL ? sieving_hints(info) : MPI_INFO_NULL;
 }
 
 #ifdef OPEN_MPI

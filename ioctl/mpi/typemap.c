@@ -325,11 +325,8 @@ bool typemap_equal(const struct typemap *a, const struct typemap *b)
 
 /* -- walking along a stream -- */
 
-/* n pieces of len bytes, stride apart. */
-typedef void walker(void *arg, int64_t off, uint64_t len, int64_t stride, uint64_t n);
-
 struct walk {
-    walker *tell;
+    typemap_tell *tell;
     void *arg;
 };
 
@@ -428,7 +425,7 @@ static void walk_node(const struct walk *walk, const struct typemap_node *node, 
     }
 }
 
-static void walk_stream(const struct typemap *typemap, uint64_t from, uint64_t len, walker *tell, void *arg)
+void typemap_walk(const struct typemap *typemap, uint64_t from, uint64_t len, typemap_tell *tell, void *arg)
 {
     const struct walk walk = { tell, arg };
 
@@ -450,7 +447,7 @@ int64_t typemap_offset(const struct typemap *typemap, uint64_t k)
 {
     int64_t off = 0;
 
-    walk_stream(typemap, k, 1, tell_place, &off);
+    typemap_walk(typemap, k, 1, tell_place, &off);
     return off;
 }
 
@@ -468,79 +465,6 @@ bool typemap_is_run(const struct typemap *typemap, uint64_t from, uint64_t len, 
         return false;
     *ret_off = typemap->one.off + (int64_t) (from / size) * typemap->extent + (int64_t) (from % size);
     return true;
-}
-
-static uint64_t below_node(const struct typemap_node *node, int64_t off);
-
-static uint64_t below_loop(const struct typemap_node *node, int64_t off)
-{
-    uint64_t i = (uint64_t) (off - node->inner->lo) / (uint64_t) node->stride;
-
-    i = MIN(i, node->n - 1);
-    return i * node->inner->size + below_node(node->inner, off - (int64_t) i * node->stride);
-}
-
-static uint64_t below_list(const struct typemap_node *node, int64_t off)
-{
-    uint64_t lo = 0, hi = node->n; /* items below lo begin before off, from hi on they do not */
-
-    while (lo < hi) {
-        uint64_t mid = (lo + hi) / 2;
-
-        if (node->inner[mid].off + node->inner[mid].lo < off)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo == 0 ? 0 : node->before[lo - 1] + below_node(&node->inner[lo - 1], off);
-}
-
-static uint64_t below_runs(const struct typemap_node *node, int64_t off)
-{
-    uint64_t lo = 0, hi = (node->n - 1) / TYPEMAP_STEP + 1, bytes;
-
-    while (hi - lo > 1) {
-        uint64_t mid = (lo + hi) / 2;
-
-        if (node->run[mid * TYPEMAP_STEP].off < off)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    bytes = node->before[lo];
-    for (uint64_t i = lo * TYPEMAP_STEP; i < node->n && node->run[i].off < off; i++)
-        bytes += MIN(node->run[i].len, (uint64_t) (off - node->run[i].off));
-    return bytes;
-}
-
-static uint64_t below_node(const struct typemap_node *node, int64_t off)
-{
-    off -= node->off;
-    if (off <= node->lo || node->size == 0)
-        return 0;
-    if (off >= node->hi)
-        return node->size;
-    switch (node->kind) {
-    case TYPEMAP_RUN:
-        return (uint64_t) off;
-    case TYPEMAP_LOOP:
-        return below_loop(node, off);
-    case TYPEMAP_LIST:
-        return below_list(node, off);
-    case TYPEMAP_RUNS:
-        return below_runs(node, off);
-    }
-    return 0;
-}
-
-uint64_t typemap_below(const struct typemap *typemap, int64_t off)
-{
-    return typemap->stream.ascends ? below_node(&typemap->stream, off) : below_node(&typemap->one, off);
-}
-
-bool typemap_ascends(const struct typemap *typemap, uint64_t end)
-{
-    return typemap->stream.ascends || (typemap->one.ascends && end <= typemap->one.size);
 }
 
 /* -- moving bytes -- */
@@ -582,14 +506,14 @@ void typemap_gather(const struct typemap *typemap, const void *base, uint64_t fr
 {
     struct move move = { drop_const(base), packed, copy_loops_best() };
 
-    walk_stream(typemap, from, len, tell_gather, &move);
+    typemap_walk(typemap, from, len, tell_gather, &move);
 }
 
 void typemap_scatter(const struct typemap *typemap, void *base, uint64_t from, uint64_t len, const void *packed)
 {
     struct move move = { base, drop_const(packed), copy_loops_best() };
 
-    walk_stream(typemap, from, len, tell_scatter, &move);
+    typemap_walk(typemap, from, len, tell_scatter, &move);
 }
 
 /* -- text -- */

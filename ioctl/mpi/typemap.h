@@ -88,11 +88,18 @@ bool typemap_is_run(const struct typemap *typemap, uint64_t from, uint64_t len, 
 /* Where a byte of the stream is. */
 int64_t typemap_offset(const struct typemap *typemap, uint64_t k);
 
-/* How many bytes of the stream lie before an offset; of one that ascends. */
+/* How many bytes of the stream come before the first one that does not lie before an offset. */
 uint64_t typemap_below(const struct typemap *typemap, int64_t off);
 
 /* Whether its stream, up to that byte, ascends: tiles do not interleave. */
 bool typemap_ascends(const struct typemap *typemap, uint64_t end);
+
+/* Whether no run of one of it begins before the one that it follows; they may overlap. */
+bool typemap_is_sorted(const struct typemap *typemap);
+
+/* The bytes [from, from + len) of its stream, in order, as n pieces of len bytes, stride apart, at a time. */
+typedef void typemap_tell(void *arg, int64_t off, uint64_t len, int64_t stride, uint64_t n);
+void typemap_walk(const struct typemap *typemap, uint64_t from, uint64_t len, typemap_tell *tell, void *arg);
 
 /* A place in memory, counted from base, which may be NULL where offsets are addresses (MPI_BOTTOM). */
 static inline uint8_t *typemap_place(const void *base, int64_t off)

@@ -34,7 +34,8 @@ static int tile_new(struct typemap *typemap, uint64_t id, struct tile **ret_tile
     tile->id = 0;
     tile->pieces = NULL;
     tile->n_pieces = 0;
-    if (!typemap_text(typemap, tile->text, sizeof tile->text)) {
+    tile->text[0] = 0;
+    if (typemap->one.ascends && !typemap_text(typemap, tile->text, sizeof tile->text)) {
         uint64_t count = typemap_count(typemap), len;
 
         if (mul_overflows(count, sizeof *tile->pieces, &len) || (tile->pieces = fallsfs_alloc(len)) == NULL) {
@@ -160,9 +161,13 @@ static int check(MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, con
     return etype_size > 0 && size % etype_size == 0 ? MPI_SUCCESS : MPI_ERR_ARG;
 }
 
-static bool may_be_viewed(const struct typemap *typemap)
+/* Filetypes go forward, and those of files that are written do not overlap. */
+static bool may_be_viewed(const struct file *file, const struct typemap *typemap)
 {
-    return typemap->one.size == 0 || (typemap->one.ascends && typemap->one.off + typemap->one.lo >= 0);
+    if (typemap->one.size == 0)
+        return true;
+    return typemap->one.off + typemap->one.lo >= 0 &&
+           (typemap->one.ascends || ((file->amode & MPI_MODE_RDONLY) != 0 && typemap_is_sorted(typemap)));
 }
 
 static void take_view(struct file *file, struct view *view, bool told)
@@ -187,7 +192,7 @@ static int make_view(struct file *file, MPI_Offset disp, MPI_Datatype etype, MPI
 
     if (r < 0)
         return r == -EINVAL ? MPI_ERR_TYPE : error_class(r);
-    if (may_be_viewed(typemap))
+    if (may_be_viewed(file, typemap))
         r = error_class(mview_new(file, disp, etype, filetype, typemap, ret_view));
     else
         r = MPI_ERR_TYPE;
@@ -200,8 +205,13 @@ static int make_view(struct file *file, MPI_Offset disp, MPI_Datatype etype, MPI
 static int tell_view(struct file *file, const struct view *view, MPI_Info info)
 {
     char native[] = "native";
+    MPI_Info own = sieving_later(file, info);
+    int r = REAL(MPI_File_set_view, file->handle, view->disp, view->etype, view->filetype, native,
+                 own != MPI_INFO_NULL ? own : info);
 
-    return REAL(MPI_File_set_view, file->handle, view->disp, view->etype, view->filetype, native, info);
+    if (own != MPI_INFO_NULL)
+        (void) PMPI_Info_free(&own);
+    return r;
 }
 
 /* The view is what it was, for this rank. Others may have got a new one; those that tell the MPI wait for us there. */

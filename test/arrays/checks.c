@@ -441,7 +441,7 @@ static void what_is_missing_is_told(void)
     int fd = matrix_file("matrix"), bound[2][3] = { { 0, 0, 1 }, { 0, 0, 1 } }, size[] = { 4, 4 };
     char bytes[64];
     OCAD *ocad = PASSION_malloc_OCAD(2);
-    PFILE *file = open_as("matrix", 0);
+    PFILE *file = open_as("matrix", 0), *brief = open_as("brief", 100);
 
     EXPECT(fallsfs_read_section(fd, NULL, all, bytes) == -EINVAL);
     EXPECT(fallsfs_read_section(fd, &matrix, NULL, bytes) == -EINVAL);
@@ -467,6 +467,9 @@ static void what_is_missing_is_told(void)
     EXPECT(PASSION_global_write(file, ocad, NULL, NULL, bound, 1) == -1);
     EXPECT(PASSION_global_write(file, ocad, bytes, NULL, NULL, 1) == -1 && errno == EINVAL);
     EXPECT(PASSION_read_header(NULL, bytes) == -1 && PASSION_write_header(NULL, bytes) == -1);
+    EXPECT(PASSION_read_header(brief, NULL) == -1 && errno == EINVAL); /* behind its end, no kernel looks */
+    EXPECT(PASSION_write_header(brief, NULL) == -1 && errno == EINVAL);
+    EXPECT(PASSION_close(brief) == 0);
     EXPECT(PASSION_read_prefetch(NULL, ocad, bytes, NULL, bound) == NULL);
     EXPECT(PASSION_read_prefetch(file, ocad, NULL, NULL, bound) == NULL);
     EXPECT(PASSION_read_prefetch(file, ocad, bytes, NULL, NULL) == NULL && errno == EINVAL);
@@ -584,6 +587,8 @@ static void sizes_are_told(void)
     EXPECT(PASSION_fill_OCAD(ocad, size, dist, nprocs, NULL, icla, overlap, sizeof(int), ROW_MAJOR) == 0);
     EXPECT(fallsfs_passion_sizes(file, ocad, part, memory) == 0);
     EXPECT(part[0] == 3 && part[1] == 50);
+    EXPECT(fallsfs_passion_sizes(file, ocad, NULL, memory) == -EINVAL);
+    EXPECT(fallsfs_passion_sizes(file, ocad, part, NULL) == -EINVAL);
     EXPECT(memory[0] == 3 + 3 && memory[1] == 10 + 3);
     EXPECT(PASSION_close(file) == 0);
     PASSION_free_OCAD(ocad);

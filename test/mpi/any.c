@@ -5,7 +5,7 @@
  * and what they write in one does not overlap, so that there is one right answer.
  *
  * The models answer with byte by byte reads and writes, as the standard words it (model.h), and are what libraries are
- * held against. Wild programs have any types; tame ones keep to what the MPIs' own files do alike, or nearly so: few
+ * held against. One of the files is only read, through views that overlap, too. Wild programs have any types; tame ones keep to what the MPIs' own files do alike, or nearly so: few
  * kinds of types, no mistakes, nothing near the end of the file, where they count what was not there. */
 #include "test/mpi/model.h"
 
@@ -15,6 +15,7 @@
 
 #define MAX_COUNT 6
 #define TAME_SIZE 4000000
+#define OLD_SIZE  30000
 #define ROOM      (2 * MADE_MAX_REACH * MAX_COUNT)
 
 static FILE *transcript;
@@ -78,6 +79,7 @@ struct place {
     MPI_File file;
     struct model model; /* instead of the file */
     int rank, n_ranks;
+    bool is_old;       /* opened to be read */
     struct made made;  /* what the view is made of */
     MPI_Datatype tile; /* its filetype: one made in n_ranks */
     bool has_tile;
@@ -125,36 +127,40 @@ static void say_result(const struct place *place, int r, MPI_Count bytes)
 /* -- views -- */
 
 /* One with bytes. */
-static void made_some(struct rng *rng, unsigned depth, struct made *made)
+static void made_some(struct rng *rng, unsigned depth, enum made_for what_for, struct made *made)
 {
-    const enum made_for what_for = is_tame ? MADE_TAME : MADE_FOR_FILES;
-
+    if (is_tame)
+        what_for = MADE_TAME;
     for (made_make(rng, depth, what_for, made); made->n == 0; made_make(rng, depth, what_for, made))
         made_free(made);
 }
 
-/* Each rank has every n_ranks-th of the made type's extents, so that ranks interleave and do not overlap. */
+/* Each rank has every n_ranks-th of the made type's extents, so that ranks interleave and do not overlap; in a file that
+ * is read, tiles overlap. */
 static void set_view(struct rng *common, struct place *place)
 {
     MPI_Offset disp = (MPI_Offset) rng_below(common, 100);
     MPI_Datatype etype = MPI_BYTE;
-    int64_t extent;
+    int64_t extent, stride;
     int r;
 
     if (place->has_tile) {
         MPI_Type_free(&place->tile);
         made_free(&place->made);
     }
-    made_some(common, is_tame ? 1 : 4, &place->made);
+    made_some(common, is_tame ? 1 : 4, place->is_old ? MADE_FOR_READING : MADE_FOR_FILES, &place->made);
     extent = MAX(place->made.extent, 1);
+    stride = extent * place->n_ranks;
+    if (place->is_old)
+        stride = 1 + extent / 8 + (int64_t) rng_below(common, (uint64_t) extent);
     if (place->made.n % 4 == 0 && rng_chance(common, 30))
         etype = MPI_INT;
     MPI_Type_size(etype, &place->etype_size);
-    MPI_Type_create_resized(place->made.type, 0, extent * place->n_ranks, &place->tile);
+    MPI_Type_create_resized(place->made.type, 0, stride, &place->tile);
     MPI_Type_commit(&place->tile);
     place->has_tile = true;
     disp += place->rank * extent;
-    model_view(&place->model, disp, place->etype_size, &place->made, extent * place->n_ranks);
+    model_view(&place->model, disp, place->etype_size, &place->made, stride);
     r = is_model ? MPI_SUCCESS : MPI_File_set_view(place->file, disp, etype, place->tile, "native", MPI_INFO_NULL);
     say("set_view %lld %s", (long long) disp, place->made.words);
     say_result(place, r, -1);
@@ -173,7 +179,7 @@ static void data_make(struct rng *own, const struct place *place, struct data *d
 {
     for (;;) {
         if (is_tame)
-            made_some(own, 1, &data->made);
+            made_some(own, 1, MADE_TAME, &data->made);
         else
             made_make(own, 3, MADE_FOR_FILES, &data->made);
         data->count = rng_chance(own, 10) ? 0 : (int) rng_below(own, MAX_COUNT);
@@ -274,7 +280,7 @@ static const char *const how_names[N_HOWS] = { "all",      "at_all", "alone",   
 
 static void move(struct rng *common, struct rng *own, struct place *place)
 {
-    const bool write = rng_chance(common, 55);
+    const bool write = rng_chance(common, 55) && !place->is_old;
     const enum how how = (enum how) rng_below(common, N_HOWS);
     const MPI_Offset at = (MPI_Offset) rng_below(own, 2000) / place->etype_size;
     struct data data;
@@ -400,10 +406,12 @@ static void step(struct rng *common, struct rng *own, struct place *place)
         seek(own, place);
         break;
     case 5:
-        if (!is_tame)
+        if (!is_tame && !place->is_old)
             size(common, place);
         break;
     case 6:
+        if (place->is_old)
+            break;
         say("sync");
         say_result(place, is_model ? MPI_SUCCESS : MPI_File_sync(place->file), -1);
         break;
@@ -418,24 +426,38 @@ static void step(struct rng *common, struct rng *own, struct place *place)
         move(common, own, place);
         break;
     }
-    if (!is_model)
+    if (!is_model && !place->is_old)
         (void) MPI_File_sync(place->file);
     MPI_Barrier(place->comm);
 }
 
-static bool place_open(struct place *place, MPI_Comm comm, const char *directory, const char *name)
+/* What every program finds in the file that it only reads. */
+static bool make_old(const char *path)
 {
+    FILE *file = fopen(path, "w");
+
+    for (int i = 0; file != NULL && i < OLD_SIZE; i++)
+        fputc(i * 7 + i / 251 + i % 13, file);
+    return file != NULL && fclose(file) == 0;
+}
+
+static bool place_open(struct place *place, MPI_Comm comm, const char *directory, const char *name, bool is_old)
+{
+    const int amode = is_old ? MPI_MODE_RDONLY : MPI_MODE_CREATE | MPI_MODE_RDWR;
     char path[4096];
     int r = MPI_SUCCESS;
 
-    *place = (struct place){ .comm = comm, .etype_size = 1 };
+    *place = (struct place){ .comm = comm, .etype_size = 1, .is_old = is_old };
     MPI_Comm_rank(comm, &place->rank);
     MPI_Comm_size(comm, &place->n_ranks);
     snprintf(path, sizeof path, "%s/%s", directory, name);
+    if (is_old && place->rank == 0 && !make_old(path))
+        return false;
+    MPI_Barrier(comm);
     if (is_model)
         r = model_open(&place->model, path) ? MPI_SUCCESS : MPI_ERR_IO;
     else
-        r = MPI_File_open(comm, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &place->file);
+        r = MPI_File_open(comm, path, amode, MPI_INFO_NULL, &place->file);
     say("open %s", class_name(r));
     if (r == MPI_SUCCESS)
         say_position(place);
@@ -456,7 +478,7 @@ static void place_close(struct place *place)
 
 int main(int argc, char **argv)
 {
-    static struct place whole, part;
+    static struct place whole, part, old;
     uint64_t seed;
     struct rng common, own;
     char path[4096], half[16];
@@ -483,7 +505,8 @@ int main(int argc, char **argv)
     memset(memory, 0, ROOM);
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comm);
     snprintf(half, sizeof half, "half%d", rank % 2);
-    if (!place_open(&whole, MPI_COMM_WORLD, argv[2], "whole") || !place_open(&part, comm, argv[2], half))
+    if (!place_open(&whole, MPI_COMM_WORLD, argv[2], "whole", false) ||
+        !place_open(&part, comm, argv[2], half, false) || !place_open(&old, MPI_COMM_WORLD, argv[2], "old", true))
         MPI_Abort(MPI_COMM_WORLD, 1);
     if (is_tame && is_model) {
         model_set_size(&whole.model, TAME_SIZE, true);
@@ -496,8 +519,12 @@ int main(int argc, char **argv)
     set_view(&common, &part);
     for (int i = 0; i < steps; i++) {
         say("%d: ", i);
-        step(&common, &own, rng_chance(&common, 70) ? &whole : &part);
+        if (!is_tame && rng_chance(&common, 25))
+            step(&common, &own, &old);
+        else
+            step(&common, &own, rng_chance(&common, 70) ? &whole : &part);
     }
+    place_close(&old);
     place_close(&part);
     place_close(&whole);
     MPI_Comm_free(&comm);

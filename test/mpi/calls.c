@@ -1,32 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* Single things that a program with several ranks may do: calls WHAT FILE. Ends with 0 or 1 on all ranks, but for what
  * is killed. */
-#include "layout/base.h"
+#include "test/mpi/calls.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
-#include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-static int rank, n_ranks;
-static const char *path;
+int rank, n_ranks;
+const char *path;
 
-#define WANT(what)                                                                \
-    do {                                                                          \
-        if (!(what)) {                                                            \
-            fprintf(stderr, "rank %d, line %d: not %s\n", rank, __LINE__, #what); \
-            return false;                                                         \
-        }                                                                         \
-    } while (0)
-
-static int class_of(int r)
+int class_of(int r)
 {
     int class = MPI_SUCCESS;
 
@@ -35,7 +26,7 @@ static int class_of(int r)
     return class;
 }
 
-static MPI_File open_file(MPI_Comm comm, const char *key, const char *value)
+MPI_File open_file(MPI_Comm comm, const char *key, const char *value)
 {
     MPI_Info info = MPI_INFO_NULL;
     MPI_File file = MPI_FILE_NULL;
@@ -51,8 +42,7 @@ static MPI_File open_file(MPI_Comm comm, const char *key, const char *value)
     return file;
 }
 
-/* Every n_ranks-th block of so many bytes is this rank's. */
-static void set_turns(MPI_File file, int block)
+void set_turns(MPI_File file, int block)
 {
     MPI_Datatype bytes, tile;
 
@@ -64,7 +54,7 @@ static void set_turns(MPI_File file, int block)
     MPI_Type_free(&bytes);
 }
 
-static uint8_t value_at(int of_rank, size_t i)
+uint8_t value_at(int of_rank, size_t i)
 {
     return (uint8_t) (i * 7 + i / 251 + (size_t) of_rank * 31 + 1);
 }
@@ -284,7 +274,7 @@ static int n_descriptors(void)
 
 static bool opens(void)
 {
-    const int n = getenv("FALLSFS_FULL") != NULL ? 2000 : 100;
+    const int n = getenv("FALLSFS_FULL") != NULL ? 2000 : 200;
     size_t memory = 0;
     uint8_t bytes[1000];
     int before = 0;
@@ -313,13 +303,35 @@ static bool opens(void)
 #define TURN  8
 #define TURNS 4096
 
-/* theirs: the second one's file has become the MPI's, and is written collectively, too. */
-static bool update(bool theirs)
+/* What becomes of the second one's file. */
+enum later {
+    LATER_OURS,
+    LATER_THEIRS,         /* it is the MPI's, and written collectively, too */
+    LATER_THEIRS_SIEVED,  /* and the MPI is told to sieve, later than at open: by MPI_File_set_info */
+    LATER_THEIRS_SIEVED2, /* by MPI_File_set_view */
+};
+
+/* All that has ROMIO read what is around, and write it back. */
+static MPI_Info sieved(void)
 {
+    MPI_Info info;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "romio_ds_write", "enable");
+    MPI_Info_set(info, "romio_cb_write", "enable");
+    MPI_Info_set(info, "romio_no_indep_rw", "true");
+    return info;
+}
+
+static bool update(enum later later)
+{
+    const bool theirs = later != LATER_OURS;
+    const int n_rounds = later > LATER_THEIRS ? 4 : 30; /* piece by piece, the MPI is slow */
     const int side = rank % 2;
     uint8_t *mine = malloc(TURN * TURNS), *all = malloc(2 * TURN * TURNS);
     MPI_Comm comm;
     MPI_File file;
+    MPI_Info info = sieved();
     MPI_Datatype tile;
     int n_side, rank_side;
 
@@ -331,9 +343,13 @@ static bool update(bool theirs)
     MPI_Type_vector(TURNS / n_side, TURN, 2 * TURN * n_side, MPI_BYTE, &tile);
     MPI_Type_commit(&tile);
     MPI_File_set_view(file, (2 * rank_side + side) * TURN, MPI_BYTE, tile, "native", MPI_INFO_NULL);
+    if (later == LATER_THEIRS_SIEVED && side == 1)
+        WANT(MPI_File_set_info(file, info) == MPI_SUCCESS);
     if (theirs && side == 1)
         WANT(MPI_File_seek_shared(file, 0, MPI_SEEK_SET) == MPI_SUCCESS);
-    for (int i = 1; i <= 30; i++) {
+    if (later == LATER_THEIRS_SIEVED2 && side == 1)
+        MPI_File_set_view(file, (2 * rank_side + side) * TURN, MPI_BYTE, tile, "native", info);
+    for (int i = 1; i <= n_rounds; i++) {
         const int len = TURN * (TURNS / n_side);
 
         memset(mine, 2 * i + side, (size_t) len);
@@ -350,9 +366,10 @@ static bool update(bool theirs)
     MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
     WANT(MPI_File_read_at(file, 0, all, 2 * TURN * TURNS, MPI_BYTE, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     for (size_t i = 0; i < 2 * TURN * (TURNS / 2); i++)
-        WANT(all[i] == 60 + i / TURN % 2);
+        WANT(all[i] == 2 * (size_t) n_rounds + i / TURN % 2);
     WANT(MPI_File_close(&file) == MPI_SUCCESS);
     MPI_Type_free(&tile);
+    MPI_Info_free(&info);
     MPI_Comm_free(&comm);
     free(mine);
     free(all);
@@ -361,7 +378,13 @@ static bool update(bool theirs)
 
 static bool updates(void)
 {
-    return update(false);
+    return update(LATER_OURS);
+}
+
+static bool hints_later(void)
+{
+    WANT(update(LATER_THEIRS_SIEVED) && update(LATER_THEIRS_SIEVED2));
+    return true;
 }
 
 #ifdef OPEN_MPI
@@ -389,7 +412,7 @@ static bool sieves(void)
 /* What the MPI writes of a file that has become its own is not read before, and other files are written as ever. */
 static bool sieving(void)
 {
-    WANT(update(true));
+    WANT(update(LATER_THEIRS));
     WANT(sieves());
     return true;
 }
@@ -452,6 +475,7 @@ static bool deserted(void)
     MPI_File file = open_file(MPI_COMM_WORLD, NULL, NULL);
     uint8_t bytes[1000] = { 1 };
     double begun = MPI_Wtime();
+    struct timespec now;
     int r = MPI_SUCCESS;
 
     set_turns(file, 10);
@@ -461,7 +485,9 @@ static bool deserted(void)
     fflush(stdout);
     while (r == MPI_SUCCESS && MPI_Wtime() - begun < 60)
         r = MPI_File_write_all(file, bytes, sizeof bytes, MPI_BYTE, MPI_STATUS_IGNORE);
-    printf("rank %d: %s\n", rank, class_of(r) == MPI_ERR_IO ? "MPI_ERR_IO" : "something else");
+    clock_gettime(CLOCK_REALTIME, &now);
+    printf("rank %d: %s at %lld\n", rank, class_of(r) == MPI_ERR_IO ? "MPI_ERR_IO" : "something else",
+           (long long) now.tv_sec * 1000 + now.tv_nsec / 1000000);
     fflush(stdout);
     (void) MPI_File_close(&file);
     return class_of(r) == MPI_ERR_IO;
@@ -719,11 +745,19 @@ int main(int argc, char **argv)
         { "split", split },
         { "uneven", uneven },
         { "sieving", sieving },
+        { "hints_later", hints_later },
         { "elsewhere", elsewhere },
         { "threads", threads },
         { "killed", killed },
         { "deserted", deserted },
         { "columns", columns },
+        { "large", large },
+        { "handlers", handlers },
+        { "overlaps", overlaps },
+        { "hinted", hinted },
+        { "disabled", disabled },
+        { "no_layout", no_layout },
+        { "many", many },
     };
     int given, right = 0, every;
 

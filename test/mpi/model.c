@@ -83,7 +83,9 @@ int64_t model_move(struct model *model, bool write, int64_t at, uint8_t *buf, in
         uint8_t *byte = buf + (int64_t) (i / type->n) * type->extent + type->off[i % type->n];
         const int64_t off = model_offset(model, from + i);
 
-        moved += write ? pwrite(model->fd, byte, 1, off) : pread(model->fd, byte, 1, off);
+        if ((write ? pwrite(model->fd, byte, 1, off) : pread(model->fd, byte, 1, off)) != 1)
+            break;
+        moved++;
     }
     if (at < 0)
         model->position = from + bytes;

@@ -31,7 +31,8 @@ int model_seek(struct model *model, int64_t to, int whence);
 int64_t model_size(const struct model *model);
 void model_set_size(struct model *model, int64_t size, bool shrink);
 
-/* count of a type at buf; at: in etypes, or -1 for the individual pointer. How many bytes were moved. */
+/* count of a type at buf; at: in etypes, or -1 for the individual pointer. How many bytes were moved: up to the end of
+ * the file, the first time that it is met. */
 int64_t model_move(struct model *model, bool write, int64_t at, uint8_t *buf, int count, const struct made *type);
 
 #endif

@@ -135,13 +135,15 @@ else
         ok "$what" by_groups "$n" "$calls" "$what" "$mnt/$what"
     done
 fi
-for what in rounds irregular uneven threads opens refused_one refused_views split; do
+forms=
+[ "$mpi" = openmpi ] || forms=large # Open MPI has no functions with large counts
+for what in rounds irregular uneven threads opens refused_one refused_views split handlers overlaps $forms; do
     ok "$what" by_groups "$n" "$calls" "$what" "$mnt/$what"
 done
 if [ "$mpi" = mpich ]; then # with Open MPI's own files the ranks wait for each other for ever
     ok 'refused_open' by_groups "$n" "$calls" refused_open "$mnt/refused_open"
 fi
-for what in shared atomic info refused refused_mode; do
+for what in shared atomic info refused refused_mode disabled no_layout; do
     ok "$what" ours "$n" "$calls" "$what" "$mnt/$what"
 done
 if [ -z "$sanitized" ]; then
@@ -150,11 +152,54 @@ if [ -z "$sanitized" ]; then
     same 'sieving' "$?" 0
     unset OMPI_MCA_fcoll
     ok 'what the MPI moves is counted' grep -q '31 by the MPI, 557056 bytes (31 as the file is' "$work/said"
+    ok 'hints that come later do not have it sieve' ours 4 "$calls" hints_later "$mnt/hints_later"
 fi
 ours 2 "$calls" shared "$mnt/shared" >"$work/said" 2>&1
 ok 'so is what it moves at the shared pointer' grep -q ' 1 by the MPI, 1 bytes (1 at the shared pointer)' "$work/said"
 same 'the layout that a hint has' "$("$fallsctl" layout get "$mnt/info" | grep -o 'stripe([^)]*)')" 'stripe(12K,2)'
 ok 'one rank' ours 1 "$calls" rounds "$mnt/alone"
+ok 'one rank, views that overlap' ours 1 "$calls" overlaps "$mnt/alone.again"
+
+# hinted HINTS WORDS: strided accesses with these hints
+hinted() {
+    local hints=$1
+    shift
+    case $mpi in
+    mpich) FALLSFS_TEST_HINTS=$hints ours "$n" "$@" ;;
+    *) FALLSFS_TEST_HINTS=$hints ours "$n" -x FALLSFS_TEST_HINTS ${FALLSFS_TEST_ALONE:+-x FALLSFS_TEST_ALONE} "$@" ;;
+    esac >"$work/said" 2>&1 || { cat "$work/said"; return 1; }
+}
+ok 'hints of a layout' hinted striping_factor=2,striping_unit=8192 "$calls" hinted "$mnt/striped"
+same 'are kept' "$("$fallsctl" layout get "$mnt/striped" | grep -o 'stripe([^)]*)')" 'stripe(8192,2)'
+ok 'collective calls that are not to be' hinted romio_cb_read=disable,romio_cb_write=disable "$calls" hinted "$mnt/alone.by.hint"
+ok 'are made alone' grep -q ' 0 by group, 0 bytes; 3 alone, .* 2 by hint' "$work/said"
+ok 'of writes alone' hinted romio_cb_write=disable "$calls" hinted "$mnt/alone.by.hint"
+ok 'so' grep -q ' 1 by group, 8192 bytes; 2 alone, .* 1 by hint' "$work/said"
+
+# work_of KEY: what rounds, and what is asked for alone, have done so far
+work_of() {
+    jq ".collective_work.$1" "$mnt/.falls/stats.json"
+}
+# sieved READS WRITES: which of these the daemon sieves, with hints for each. What is in no whole page of a subfile is
+# not moved in memory.
+sieved() {
+    local read=$1 write=$2 reread disk asked=$((8192 * n))
+    reread=$(work_of reread) disk=$(work_of disk_read)
+    hinted "fallsfs_layout=stripe(1000),romio_ds_read=$read,romio_ds_write=$write" "$calls" hinted "$mnt/sieved.$1.$2.${FALLSFS_TEST_ALONE-}" ||
+        return 1
+    reread=$(($(work_of reread) - reread)) disk=$(($(work_of disk_read) - disk - reread))
+    printf '%s %s%s: %s bytes asked for, %s read, %s read to be written again\n' "$@" "${FALLSFS_TEST_ALONE:+ alone}" "$asked" "$disk" "$reread"
+    case $write in enable) [ "$reread" -gt 0 ] ;; *) [ "$reread" = 0 ] ;; esac &&
+        case $read in enable) [ "$disk" -gt $((2 * asked)) ] ;; *) [ "$disk" = "$asked" ] ;; esac
+}
+for what in 'enable disable' 'disable enable' 'enable enable' 'disable disable'; do
+    # shellcheck disable=SC2086  # two words
+    ok "the daemon sieves reads and writes: $what" sieved $what
+    export FALLSFS_TEST_ALONE=1
+    # shellcheck disable=SC2086
+    ok "alone: $what" sieved $what
+    unset FALLSFS_TEST_ALONE
+done
 # counted WORDS LIBRARIES FILE: what a counter among the libraries says of a program, for both ranks
 counted() {
     preloaded 2 "$2" "$calls" rounds "$3" >"$work/said" 2>&1 || { cat "$work/said"; return 1; }
@@ -237,15 +282,57 @@ mkdir "$work/none"
 refused 'no trace' 'is a directory without a part of a trace' "$fallsctl" profile "$work/none"
 stop
 
+# -- how it is come by --
+if [ -z "$sanitized" ]; then
+    make_volume 3
+    start
+    # by FILE WORDS: groups serve a program that is run so
+    by() {
+        local file=$1
+        shift
+        timeout 120 "$@" rounds "$file" >"$work/said" 2>&1 || { cat "$work/said"; return 1; }
+        served "$work/said" || { cat "$work/said"; return 1; }
+    }
+    words=()
+    [ "$mpi" = mpich ] || words=(-x FALLSFS_MPI)
+    mkdir "$work/bin"
+    here=$(dirname "$mpirun")
+    # Where it looks for libraries, from where it is.
+    # shellcheck disable=SC2016  # a pattern
+    relative=$(sed -n 's|.*readlink -f "$0")")/\([^}]*\)}$|\1|p' "$mpirun")
+    mkdir -p "$work/usr/bin" "$work/usr/bin/$relative" && cp "$mpirun" "$work/usr/bin" &&
+        cp "$FALLSFS_LIBRARIES"/libfallsfs-*.so "$work/usr/bin/$relative"
+    ln -s ../usr/bin/fallsfs-mpirun "$work/bin/mpi"
+    ok 'by what the program needs' by "$mnt/detected" "$here/fallsfs-mpirun" "${words[@]}" -n 2 "$calls"
+    ok 'installed' by "$mnt/installed" env -u FALLSFS_LIBRARIES "$work/usr/bin/fallsfs-mpirun" "${words[@]}" -n 2 "$calls"
+    ok 'through a symbolic link' by "$mnt/link" env -u FALLSFS_LIBRARIES "$work/bin/mpi" "${words[@]}" -n 2 "$calls"
+    # shellcheck disable=SC2046  # flags are words
+    ok 'builds a program that is linked with it' "mpicc.$mpi" -D_GNU_SOURCE -I"$(dirname "$0")/../.." "$(dirname "$0")/calls.c" \
+        "$(dirname "$0")/forms.c" -Wl,--no-as-needed "$library" -Wl,-rpath,"$FALLSFS_LIBRARIES" -o "$work/linked"
+    ok 'which needs no preload' by "$mnt/linked" "mpirun.$mpi" "${words[@]}" -n 2 "$work/linked"
+    stop
+fi
+
+# -- limits --
+make_volume 2
+printf 'limits = { groups = 2; };' >"$work/conf" # root has four times as many
+start -c "$work/conf"
+ours 2 "$calls" many "$mnt/many" >"$work/said" 2>&1
+same 'no group to be had: all ranks are told' "$?" 0
+ok 'in words' grep -q "the MPI's (a group cannot be had: .*limits.groups" "$work/said"
+stop
+
 # -- memory --
-if [ -n "${FALLSFS_FULL:-}" ] && command -v valgrind >/dev/null; then
+if [ -n "${FALLSFS_FULL:-}" ] && [ -z "$sanitized" ]; then
     make_volume 3
     start
     for what in rounds irregular updates; do
         ok "$what, with valgrind" ours 2 valgrind -q --leak-check=full --log-file="$work/valgrind.$what.%p" \
             "$calls" "$what" "$mnt/$what"
     done
-    ok 'nothing of it is ours' test "$(cat "$work"/valgrind.* | grep -cE '\((access|handles|names|open|stage|typemap|types|view)\.c:')" = 0
+    ok 'which has written of each rank' test "$(find "$work" -name 'valgrind.*' | wc -l)" -ge 6
+    ours_in=$(cd "$(dirname "$0")/../../ioctl" && find mpi client . -maxdepth 1 -name '*.c' -printf '%f\n' | sed 's/[.]c$//' | grep -vx calls | sort -u | paste -sd'|')
+    not 'nothing of it is ours' grep -hE "\((in .*libfallsfs|($ours_in)\.c:)" "$work"/valgrind.*
     stop
 fi
 
@@ -271,13 +358,16 @@ for ((i = 0; i < 600; i++)); do
     grep -q begun "$work/said" && break
     sleep 0.1
 done
-before=$(date +%s%N)
+before=$(date +%s%3N)
 kill -9 "$daemon"
 wait "$job"
-took=$((($(date +%s%N) - before) / 1000000))
 wait "$daemon" 2>/dev/null
-ok "a daemon is killed: all ranks are told, after $took ms" test "$(grep -o 'MPI_ERR_IO' "$work/said" | wc -l)" = 3
-ok 'in time' test "$took" -lt 5000
+told=$(sed -n 's/.*MPI_ERR_IO at //p' "$work/said" | sort -n)
+same 'a daemon is killed: all ranks are told' "$(wc -w <<<"$told")" 3
+took=$(($(tail -n 1 <<<"$told") - before))
+printf 'the last one after %s ms\n' "$took"
+# It takes some ten; a busy machine lets those who are told wait until it is their turn.
+ok "in time, $took ms" test "$took" -lt 2000
 unmount_one
 daemon=
 

@@ -94,6 +94,8 @@ static int small(struct rng *rng, int most)
 /* How many extents lie between two things. For files, enough for the first. */
 static int gap(struct rng *rng, enum made_for what_for, int least)
 {
+    if (what_for == MADE_FOR_READING)
+        return small(rng, least + 3);
     return what_for != MADE_FOR_MEMORY ? least + small(rng, 3) : small(rng, 8) - 3;
 }
 
@@ -146,9 +148,11 @@ static bool make_vector(struct rng *rng, const struct made *inner, enum made_for
 static bool make_hvector(struct rng *rng, const struct made *inner, enum made_for what_for, struct made *made)
 {
     int n = small(rng, 4), length = small(rng, 3);
-    MPI_Aint stride = what_for != MADE_FOR_MEMORY ? length * inner->extent + small(rng, 7) : small(rng, 60) - 20;
+    MPI_Aint stride = what_for == MADE_FOR_MEMORY ? small(rng, 60) - 20 : length * inner->extent + small(rng, 7);
     bool fits = true;
 
+    if (what_for == MADE_FOR_READING)
+        stride = small(rng, (int) stride);
     say(made, "hvector(%d,%d,%ld,", n, length, (long) stride);
 #if MPI_VERSION >= 4
     if (is_large(rng, what_for, made))
@@ -182,12 +186,13 @@ static struct blocks make_blocks(struct rng *rng, int64_t extent, enum made_for 
 
     for (int i = 0; i < blocks.n; i++) {
         const int hole = regular ? even : small(rng, 3);
+        const bool overlap = what_for == MADE_FOR_READING && rng_chance(rng, 50);
 
         blocks.length[i] = same || regular ? first : small(rng, 3);
         blocks.at[i] = what_for != MADE_FOR_MEMORY ? at + hole : small(rng, 16) - 4;
         blocks.at_bytes[i] = what_for != MADE_FOR_MEMORY ? at_bytes + hole : small(rng, 90) - 20;
-        at = blocks.at[i] + blocks.length[i];
-        at_bytes = blocks.at_bytes[i] + blocks.length[i] * extent;
+        at = blocks.at[i] + (overlap ? 0 : blocks.length[i]);
+        at_bytes = blocks.at_bytes[i] + (overlap ? 0 : blocks.length[i] * extent);
 #if MPI_VERSION >= 4
         blocks.large_length[i] = blocks.length[i];
         blocks.large_at[i] = blocks.at[i];
@@ -462,6 +467,8 @@ static bool make_resized(struct rng *rng, const struct made *inner, enum made_fo
 {
     MPI_Aint lb = 0, extent = end_of(inner) + small(rng, 8);
 
+    if (what_for == MADE_FOR_READING)
+        extent = 1 + small(rng, (int) extent);
     if (what_for == MADE_FOR_MEMORY) {
         lb = small(rng, 6) - 3;
         extent = small(rng, 60) - 20;
@@ -495,6 +502,27 @@ static bool may_be_viewed(const struct made *made)
     return made->n == 0 || made->off[made->n - 1] - made->off[0] < made->extent;
 }
 
+static bool may_be_read(const struct made *made)
+{
+    int64_t begin = 0; /* of the run */
+
+    for (size_t i = 0; i < made->n; i++) {
+        if (i > 0 && made->off[i] == made->off[i - 1] + 1)
+            continue;
+        if (made->off[i] < begin)
+            return false;
+        begin = made->off[i];
+    }
+    return made->extent > 0 || made->n == 0;
+}
+
+static bool may_be(const struct made *made, enum made_for what_for)
+{
+    if (what_for == MADE_FOR_READING)
+        return may_be_read(made);
+    return what_for == MADE_FOR_MEMORY || may_be_viewed(made);
+}
+
 static bool is_near(const struct made *made)
 {
     for (size_t i = 0; i < made->n; i++)
@@ -516,7 +544,7 @@ static bool try_one(struct rng *rng, const struct made *inner, enum made_for wha
         return false;
     made->extent = extent_of(made->type);
     say(made, "%s)", inner->words);
-    if (fits && is_near(made) && (what_for == MADE_FOR_MEMORY || may_be_viewed(made)))
+    if (fits && is_near(made) && may_be(made, what_for))
         return true;
     MPI_Type_free(&made->type);
     return false;

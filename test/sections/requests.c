@@ -55,6 +55,8 @@ static const struct wrong wrongs[] = {
     { "reserved", FALLSFS_IOC_JOIN, FIELD(fallsfs_ioc_join, reserved[3]), 1, EINVAL },
     { "domains", FALLSFS_IOC_JOIN, FIELD(fallsfs_ioc_join, hints.domains), 5, EINVAL },
     { "sieve", FALLSFS_IOC_JOIN, FIELD(fallsfs_ioc_join, hints.sieve), 3, EINVAL },
+    { "sieve of each", FALLSFS_IOC_JOIN, FIELD(fallsfs_ioc_join, hints.sieve), FALLSFS_SIEVE_EACH(3, 0), EINVAL },
+    { "sieve of none", FALLSFS_IOC_JOIN, FIELD(fallsfs_ioc_join, hints.sieve), FALLSFS_SIEVE_EACH(0, 4), EINVAL },
     { "window", FALLSFS_IOC_JOIN, FIELD(fallsfs_ioc_join, hints.window), UINT64_C(1) << 40, EINVAL },
     { "workers", FALLSFS_IOC_JOIN, FIELD(fallsfs_ioc_join, hints.workers), 100000, EINVAL },
     { "timeout, short", FALLSFS_IOC_JOIN, FIELD(fallsfs_ioc_join, hints.timeout_ms), 999, EINVAL },

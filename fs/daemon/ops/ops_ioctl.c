@@ -102,7 +102,8 @@ static void do_info(struct call *call)
                                      .inode = ino_of(call->handle),
                                      .supports = FALLSFS_SUPPORTS_LIST | FALLSFS_SUPPORTS_TILES |
                                                  FALLSFS_SUPPORTS_NO_DEADLINE | FALLSFS_SUPPORTS_FILE_SIZE |
-                                                 FALLSFS_SUPPORTS_VIEWS | FALLSFS_SUPPORTS_HINTS,
+                                                 FALLSFS_SUPPORTS_VIEWS | FALLSFS_SUPPORTS_HINTS |
+                                                 FALLSFS_SUPPORTS_SIEVE_EACH,
                                      .max_pieces = LIST_MAX_PIECES };
     size_t len = strlen(layout->layout->text);
 

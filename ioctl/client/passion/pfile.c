@@ -189,10 +189,19 @@ int PASSION_close(PFILE *PFilePtr)
 
 /* -- headers -- */
 
+static int check_header(PFILE *file, const char *HBuf)
+{
+    int r = pfile_check(file);
+
+    if (r == 0 && HBuf == NULL && file->header > 0)
+        r = words(-EINVAL, "HBuf is NULL: it is memory for the header's %" PRIu64 " bytes", file->header);
+    return r;
+}
+
 int PASSION_read_header(PFILE *PFilePtr, char *HBuf)
 {
     uint64_t done = 0;
-    int r = pfile_check(PFilePtr);
+    int r = check_header(PFilePtr, HBuf);
 
     if (r < 0)
         return fail(r);
@@ -213,7 +222,7 @@ int PASSION_read_header(PFILE *PFilePtr, char *HBuf)
 
 int PASSION_write_header(PFILE *PFilePtr, char *HBuf)
 {
-    int r = pfile_check(PFilePtr);
+    int r = check_header(PFilePtr, HBuf);
 
     if (r < 0)
         return fail(r);
@@ -345,7 +354,9 @@ int fallsfs_passion_sizes(PFILE *PFilePtr, OCAD *OCADptr, int64_t part[], int64_
 {
     struct local local = { .fd = -1 };
     struct box box;
-    int r = pfile_local(PFilePtr, OCADptr, &local);
+    int r = part == NULL || memory == NULL
+                ? words(-EINVAL, "part or memory is NULL: they take a size for each dimension")
+                : pfile_local(PFilePtr, OCADptr, &local);
 
     if (r < 0)
         return r;
