@@ -6,7 +6,7 @@
  *     inode ───────────────────────────────────> 5              which was 4 before; 4 again, if 5 does not begin
  *
  * Who works on a job has made it busy under the lock, and lets it go; only then does another thread touch what no lock
- * guards. Only a few jobs have their files in use, those that were worked on last: files take descriptors and memory. */
+ * guards. A few jobs have their files in use, those that were worked on last: files take descriptors and memory. */
 #ifndef FALLSFS_FS_CORE_CHANGE_JOB_LIST_H
 #define FALLSFS_FS_CORE_CHANGE_JOB_LIST_H
 

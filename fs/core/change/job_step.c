@@ -153,8 +153,8 @@ static bool reserve(struct jobs *jobs, struct job *job, uint32_t n)
     return is_done;
 }
 
-/* Lets a job have the descriptors that copying takes. -EMFILE: they are more than all jobs may have: another mount, with
- * a higher limit, was to make this layout. */
+/* Lets a job have the descriptors that copying takes. -EMFILE: they are more than all jobs may have: another mount,
+ * with a higher limit, was to make this layout. */
 static int take_fds(struct jobs *jobs, struct job *job)
 {
     struct file_layout *layout;

@@ -67,7 +67,7 @@ struct json_object;
 /* Reads the orders that a mount tells of, to be freed by json_read_done. */
 int mover_list(const char *path, struct json_object **ret_all);
 
-/* Gives the next of those that are the caller's, or for root of all, and moves *at behind it. False: there is none left. */
+/* Gives the next of those that are the caller's, or for root of all, and moves *at behind it. False: none is left. */
 bool mover_next(const struct json_object *all, size_t *at, struct mover_row *ret_row);
 
 /* Whether a limit that was typed is bytes a second; NULL is. */

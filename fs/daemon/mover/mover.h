@@ -6,8 +6,8 @@
  *     user.falls.disks: balance, leave d2                ──┼──> an order ──> a, b/c, b/d ... ──> jobs
  *     a mount that finds a disk which is to leave        ──┘
  *
- * Each user has one order for a directory at a time, and disks have one for all of them. Looks at what would be moved go
- * on beside any. Those of users wait with their next file while one about disks goes on: root goes first.
+ * Each user has one order for a directory at a time, and disks have one for all of them. Looks at what would be moved
+ * go on beside any. Those of users wait with their next file while one about disks goes on: root goes first.
  *
  * The jobs that an order has begun outlive the mount, as all jobs do. That a disk is to leave is known to the volume:
  * the next mount goes on with it. An order for a directory and balance are forgotten with the mount, and asked for

@@ -3,8 +3,8 @@
  *
  *     files ──> moving_add ──> open: at most MOVE_JOBS ──> moving_wait takes out those that are over ──> sums, failures
  *
- * A thread of its own works for an order; who asks, stops or looks does so under the mover's lock. While root moves files
- * for the sake of disks, the orders of others wait with their next file. */
+ * A thread of its own works for an order; who asks, stops or looks does so under the mover's lock. While root moves
+ * files for the sake of disks, the orders of others wait with their next file. */
 #ifndef FALLSFS_FS_DAEMON_MOVER_MOVING_H
 #define FALLSFS_FS_DAEMON_MOVER_MOVING_H
 
