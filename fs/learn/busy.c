@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/learn/busy.h"
 
+#include "fs/learn/pages.h"
 #include "layout/map.h"
+
+const struct disk_cache busy_usual_cache = { .page = 4 << 10, .ahead = 128 << 10 };
 
 #define MAX_RUNS (UINT64_C(1) << 26) /* that are looked at */
 
@@ -20,7 +23,10 @@ struct counting {
     struct busy *busy;
     const struct pattern *pattern;
     const struct disk_costs *costs; /* of each disk */
+    struct pages *pages;            /* NULL: nothing is cached */
     struct heads *head;             /* of each disk */
+    uint64_t *free_at;              /* when each disk has done what it was asked for */
+    uint64_t *ready;                /* when each rank has what it asked for, and asks for more */
     struct ask *ask;                /* of the request that is worked on */
     uint32_t *of_slot;              /* of each subfile, its place in ask, and one; 0: it has none */
     uint32_t n_asks;
@@ -30,25 +36,59 @@ struct counting {
 /* ns that the bytes of one request take. */
 static uint64_t ns_of(uint64_t bytes, uint64_t rate)
 {
-    return bytes * UINT64_C(1000000000) / rate; /* bytes are BUSY_REQUEST at most */
+    return bytes * UINT64_C(1000000000) / rate; /* bytes are little more than BUSY_REQUEST at most */
 }
 
-static int charge(struct counting *counting, const struct ask *ask, bool writes)
+static uint32_t disk_of(const struct counting *counting, uint32_t slot)
+{
+    return slot < counting->pattern->n_elements ? slot % counting->busy->n_disks : 0;
+}
+
+/* ns until the head of a disk is where a request begins: a short way takes no longer than the bytes that lie on it, a
+ * long one a seek. */
+static uint64_t way_of(const struct disk_cost *cost, const struct heads *head, uint32_t slot, uint64_t from)
+{
+    uint64_t way = from > head->end ? from - head->end : head->end - from;
+
+    if (head->slot != slot || way > BUSY_REQUEST)
+        return cost->seek;
+    return MIN(ns_of(way, cost->rate), cost->seek);
+}
+
+/* What a disk does for somebody who asks at that time, and when it is done. */
+static int charge(struct counting *counting, uint32_t slot, const struct page_ask *page, bool writes, uint64_t asked_at,
+                  uint64_t *done)
 {
     struct busy *busy = counting->busy;
-    uint32_t disk = ask->slot < counting->pattern->n_elements ? ask->slot % busy->n_disks : 0;
+    uint32_t disk = disk_of(counting, slot);
     const struct disk_cost *cost = writes ? &counting->costs[disk].write : &counting->costs[disk].read;
     struct heads *head = &counting->head[disk];
-    bool seeks = head->slot != ask->slot || head->end != ask->from;
-    uint64_t ns = cost->call + (seeks ? cost->seek : 0) + ns_of(ask->len, cost->rate);
+    uint64_t way = page->goes ? way_of(cost, head, slot, page->from) : 0;
+    uint64_t ns = (page->goes ? cost->call : 0) + way + ns_of(page->bytes, cost->rate);
 
-    *head = (struct heads){ ask->slot, ask->from + ask->len };
-    busy->requests++;
-    busy->seeks += seeks;
-    if (add_overflows(busy->ns[disk], ns, &busy->ns[disk]) || add_overflows(busy->all, ns, &busy->all))
+    if (page->goes)
+        *head = (struct heads){ slot, page->to };
+    busy->requests += page->goes;
+    busy->seeks += way > 0;
+    if (add_overflows(busy->ns[disk], ns, &busy->ns[disk]) || add_overflows(busy->all, ns, &busy->all) ||
+        add_overflows(MAX(asked_at, counting->free_at[disk]), ns, &counting->free_at[disk]))
         return -EOVERFLOW;
     busy->most = MAX(busy->most, busy->ns[disk]);
+    *done = MAX(*done, counting->free_at[disk]);
     return 0;
+}
+
+static int do_ask(struct counting *counting, const struct ask *ask, bool writes, uint64_t asked_at, uint64_t *done)
+{
+    struct page_ask page = { ask->len, true, ask->from, ask->from + ask->len };
+    bool is_cached = counting->pages != NULL && pages_reach(counting->pages, page.to);
+    int r = 0;
+
+    if (is_cached && writes)
+        return pages_write(counting->pages, ask->slot, ask->from, ask->len);
+    if (is_cached)
+        r = pages_read(counting->pages, ask->slot, ask->from, ask->len, &page);
+    return r < 0 || page.bytes == 0 ? r : charge(counting, ask->slot, &page, writes, asked_at, done);
 }
 
 /* The bytes of a range are contiguous in each subfile that has some of them. */
@@ -63,7 +103,8 @@ static void add_run(struct counting *counting, const struct run *run)
     counting->ask[counting->of_slot[slot] - 1].len += run->len;
 }
 
-static int count_request(struct counting *counting, uint64_t off, uint64_t len, bool writes)
+static int count_request(struct counting *counting, uint64_t off, uint64_t len, const struct touch *touch,
+                         uint64_t *done)
 {
     struct runs runs;
     struct run run;
@@ -78,43 +119,83 @@ static int count_request(struct counting *counting, uint64_t off, uint64_t len, 
     for (uint32_t i = 0; i < counting->n_asks; i++) {
         counting->of_slot[counting->ask[i].slot] = 0;
         if (r == 0)
-            r = charge(counting, &counting->ask[i], writes);
+            r = do_ask(counting, &counting->ask[i], touch->writes, counting->ready[touch->rank], done);
     }
     return r;
 }
 
+/* All requests of a touch are on their way at once. */
 static int count_touch(struct counting *counting, const struct touch *touch)
 {
-    uint64_t to;
+    uint64_t to, done = counting->ready[touch->rank];
     int r = 0;
 
     for (uint64_t at = touch->off; r == 0 && at < touch->end; at = to) {
         to = MIN((at / BUSY_REQUEST + 1) * BUSY_REQUEST, touch->end);
-        r = count_request(counting, at, to - at, touch->writes);
+        r = count_request(counting, at, to - at, touch, &done);
     }
+    counting->ready[touch->rank] = done;
+    counting->busy->elapsed = MAX(counting->busy->elapsed, done);
+    return r;
+}
+
+/* What was written goes to all disks at once, when nobody asks for anything any more. */
+static int count_written(struct counting *counting)
+{
+    const uint64_t begin = counting->busy->elapsed;
+    uint64_t from, to, end;
+    int r = 0;
+
+    for (uint32_t slot = 0; slot < counting->pages->n_slots; slot++)
+        for (uint64_t at = 0; r == 0 && pages_written(counting->pages, slot, &at, &from, &to);)
+            for (; r == 0 && from < to; from = end) {
+                end = MIN(to, from + BUSY_REQUEST);
+                r = charge(counting, slot, &(struct page_ask){ end - from, true, from, end }, true, begin,
+                           &counting->busy->elapsed);
+            }
+    return r;
+}
+
+static int count_all(struct counting *counting, const struct touches *touches, enum extents_of of)
+{
+    int r = 0;
+
+    for (uint32_t i = 0; i < counting->busy->n_disks; i++)
+        counting->head[i] = (struct heads){ UINT32_MAX, 0 };
+    for (size_t i = 0; r == 0 && i < touches->n; i++)
+        if ((of & (touches->touch[i].writes ? EXTENTS_WRITTEN : EXTENTS_READ)) != 0)
+            r = count_touch(counting, &touches->touch[i]);
+    return r == 0 && counting->pages != NULL ? count_written(counting) : r;
+}
+
+int busy_init_cached(struct busy *busy, const struct pattern *pattern, uint32_t n_disks, const struct touches *touches,
+                     enum extents_of of, const struct disk_costs costs[], const struct disk_cache *cache)
+{
+    size_t n_slots = (size_t) pattern->n_elements + 1;
+    cleanup(freep) struct heads *head = calloc(n_disks, sizeof *head);
+    cleanup(freep) struct ask *ask = malloc(n_slots * sizeof *ask);
+    cleanup(freep) uint32_t *of_slot = calloc(n_slots, sizeof *of_slot);
+    cleanup(freep) uint64_t *free_at = calloc(n_disks, sizeof *free_at);
+    cleanup(freep) uint64_t *ready = calloc(MAX(touches->n_ranks, 1), sizeof *ready);
+    cleanup(pages_done) struct pages pages = { 0 };
+    struct counting counting = { busy,    pattern, costs,   cache != NULL ? &pages : NULL, head, free_at, ready, ask,
+                                 of_slot, 0,       MAX_RUNS };
+    int r = cache != NULL ? pages_init(&pages, (uint32_t) n_slots, cache->page, cache->ahead) : 0;
+
+    *busy = (struct busy){ .n_disks = n_disks, .ns = calloc(n_disks, sizeof *busy->ns) };
+    if (head == NULL || ask == NULL || of_slot == NULL || free_at == NULL || ready == NULL || busy->ns == NULL)
+        r = -ENOMEM;
+    if (r == 0)
+        r = count_all(&counting, touches, of);
+    if (r < 0)
+        busy_done(busy);
     return r;
 }
 
 int busy_init(struct busy *busy, const struct pattern *pattern, uint32_t n_disks, const struct touches *touches,
               enum extents_of of, const struct disk_costs costs[])
 {
-    size_t n_slots = (size_t) pattern->n_elements + 1;
-    cleanup(freep) struct heads *head = calloc(n_disks, sizeof *head);
-    cleanup(freep) struct ask *ask = malloc(n_slots * sizeof *ask);
-    cleanup(freep) uint32_t *of_slot = calloc(n_slots, sizeof *of_slot);
-    struct counting counting = { busy, pattern, costs, head, ask, of_slot, 0, MAX_RUNS };
-    int r;
-
-    *busy = (struct busy){ .n_disks = n_disks, .ns = calloc(n_disks, sizeof *busy->ns) };
-    r = head == NULL || ask == NULL || of_slot == NULL || busy->ns == NULL ? -ENOMEM : 0;
-    for (uint32_t i = 0; r == 0 && i < n_disks; i++)
-        head[i] = (struct heads){ UINT32_MAX, 0 };
-    for (size_t i = 0; r == 0 && i < touches->n; i++)
-        if ((of & (touches->touch[i].writes ? EXTENTS_WRITTEN : EXTENTS_READ)) != 0)
-            r = count_touch(&counting, &touches->touch[i]);
-    if (r < 0)
-        busy_done(busy);
-    return r;
+    return busy_init_cached(busy, pattern, n_disks, touches, of, costs, NULL);
 }
 
 void busy_done(struct busy *busy)

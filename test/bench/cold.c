@@ -72,6 +72,11 @@ void cold_system(void)
     write_word("/proc/sys/vm/drop_caches", "3");
 }
 
+void cold_pages(void)
+{
+    write_word("/proc/sys/vm/drop_caches", "1");
+}
+
 void cold_disk(const char *model)
 {
     write_word(model, "park");

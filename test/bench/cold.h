@@ -17,6 +17,7 @@ void cold_file(const char *path);
 void cold_process(pid_t pid);
 
 void cold_system(void);
+void cold_pages(void); /* names and inodes stay */
 
 /* Parks the arm of the disk whose model this is: who comes next has to seek, as whoever came before him. */
 void cold_disk(const char *model);

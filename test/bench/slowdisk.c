@@ -4,7 +4,11 @@
  *     (seek, unless it is near where the last one ended) + bytes / rate
  *
  *     slowdisk IMAGE MOUNTPOINT          in the foreground; echo "MB/s us" > MOUNTPOINT/model; 0 0 is no delay, as at
- * first; echo park > MOUNTPOINT/model moves the arm to where no byte is, so that whoever comes next has to seek
+ * first; a third number is how many bytes are near, 1 MiB unless told; the word sorted behind it lets requests that
+ * wait overtake others that lie further on, as disks with a queue of their own do; echo park > MOUNTPOINT/model moves
+ * the arm to where no byte is, so that whoever comes next has to seek
+ *
+ * Reading MOUNTPOINT/model tells what was done since the numbers were set, "busy-us requests seeks bytes".
  *
  * The bytes live in IMAGE, best on tmpfs. Under losetup --direct-io=on with a file system on top it tells requests that
  * are under way at once from those sent one by one, which a throttled disk does not. */
@@ -26,7 +30,16 @@ enum { ROOT = FUSE_ROOT_ID, DISK, MODEL };
 #define FOR_EVER  1e6
 #define MAX_BYTES (1 << 20) /* of a request */
 #define NEAR      (1 << 20) /* bytes; threads may take the parts of one large request in any order */
-#define PARKED    (-2 * NEAR)
+#define PARKED    (-(INT64_C(1) << 60))
+
+/* A request that waits for the arm. */
+struct waiting {
+    off_t off;
+    size_t len;
+    double came_at;
+    pthread_cond_t chosen;
+    struct waiting *next;
+};
 
 static int image;
 static off_t image_size;
@@ -34,24 +47,97 @@ static off_t image_size;
 /* All below: under lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static double seconds_per_byte, seek_seconds;
-static double free_at; /* when the arm has done what was asked of it so far */
+static off_t near_bytes = NEAR;
+static bool is_sorted, is_serving;
+static struct waiting *queue; /* when it is sorted: who has not been chosen yet */
+static double free_at;        /* when the arm has done what was asked of it so far */
 static off_t arm_at;
+static struct {
+    double busy; /* seconds */
+    uint64_t requests, seeks, bytes;
+} done_so_far;
+
+/* In seconds, with the arm at its end then. */
+static double serve_at(off_t off, size_t len, double came_at)
+{
+    bool seeks = llabs((long long) (off - arm_at)) > near_bytes;
+    double takes = (double) len * seconds_per_byte + (seeks ? seek_seconds : 0);
+
+    arm_at = off + (off_t) len;
+    free_at = MAX(came_at, free_at) + takes;
+    done_so_far.busy += takes;
+    done_so_far.requests++;
+    done_so_far.seeks += seeks;
+    done_so_far.bytes += len;
+    return free_at;
+}
+
+/* The next one in the arm's way to the end, else the first from the beginning. */
+static struct waiting *choose(void)
+{
+    struct waiting *ahead = NULL, *first = NULL;
+
+    for (struct waiting *w = queue; w != NULL; w = w->next) {
+        if (w->off >= arm_at && (ahead == NULL || w->off < ahead->off))
+            ahead = w;
+        if (first == NULL || w->off < first->off)
+            first = w;
+    }
+    return ahead != NULL ? ahead : first;
+}
+
+static void leave_queue(const struct waiting *waiting)
+{
+    struct waiting **at = &queue;
+
+    while (*at != waiting)
+        at = &(*at)->next;
+    *at = waiting->next;
+}
+
+static void sleep_until(double seconds)
+{
+    double whole = (double) (time_t) seconds;
+    struct timespec t = { (time_t) seconds, (long) ((seconds - whole) * 1e9) };
+
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR) {
+    }
+}
+
+/* Whoever is served chooses the next one when he is done; who waited then is not later for that. */
+static void wait_in_queue(struct waiting *mine)
+{
+    double done;
+
+    pthread_cond_init(&mine->chosen, NULL);
+    mine->next = queue;
+    queue = mine;
+    while (is_serving || choose() != mine)
+        pthread_cond_wait(&mine->chosen, &lock);
+    leave_queue(mine);
+    is_serving = true;
+    done = serve_at(mine->off, mine->len, mine->came_at);
+    pthread_mutex_unlock(&lock);
+    sleep_until(done);
+    pthread_mutex_lock(&lock);
+    is_serving = false;
+    if (queue != NULL)
+        pthread_cond_signal(&choose()->chosen);
+    pthread_cond_destroy(&mine->chosen);
+}
 
 static void wait_turn(off_t off, size_t len)
 {
-    struct timespec t;
-    double done, whole;
+    struct waiting mine = { .off = off, .len = len, .came_at = (double) clock_ns() * 1e-9 };
+    double done = 0;
 
     pthread_mutex_lock(&lock);
-    done = MAX((double) clock_ns() * 1e-9, free_at);
-    done += (double) len * seconds_per_byte + (llabs((long long) (off - arm_at)) <= NEAR ? 0 : seek_seconds);
-    arm_at = off + (off_t) len;
-    free_at = done;
+    if (is_sorted)
+        wait_in_queue(&mine);
+    else
+        done = serve_at(off, len, mine.came_at);
     pthread_mutex_unlock(&lock);
-    whole = (double) (time_t) done;
-    t = (struct timespec){ (time_t) done, (long) ((done - whole) * 1e9) };
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR) {
-    }
+    sleep_until(done);
 }
 
 static struct stat attributes(fuse_ino_t ino)
@@ -104,13 +190,30 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     fuse_reply_open(req, fi);
 }
 
+/* Each read tells anew, from its own offset on. */
+static ssize_t tell(char *buffer, size_t size, off_t off)
+{
+    char text[128];
+    int n;
+
+    pthread_mutex_lock(&lock);
+    n = snprintf(text, sizeof text, "%.0f %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", done_so_far.busy * 1e6,
+                 done_so_far.requests, done_so_far.seeks, done_so_far.bytes);
+    pthread_mutex_unlock(&lock);
+    if (off >= n)
+        return 0;
+    size = MIN(size, (size_t) (n - off));
+    memcpy(buffer, text + off, size);
+    return (ssize_t) size;
+}
+
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
     char *buffer = malloc(size);
-    ssize_t n = buffer != NULL && ino == DISK ? pread(image, buffer, size, off) : 0;
+    ssize_t n = buffer == NULL ? 0 : ino == DISK ? pread(image, buffer, size, off) : tell(buffer, size, off);
 
     (void) fi;
-    if (n > 0)
+    if (n > 0 && ino == DISK)
         wait_turn(off, (size_t) n);
     if (n < 0)
         fuse_reply_err(req, errno);
@@ -131,8 +234,13 @@ static void set_model(const char *data, size_t size)
     } else {
         mb = strtod(text, &end);
         seconds_per_byte = mb > 0 ? 1e-6 / mb : 0;
-        seek_seconds = strtod(end, NULL) * 1e-6;
+        seek_seconds = strtod(end, &end) * 1e-6;
+        near_bytes = *end == ' ' ? (off_t) strtoll(end, &end, 10) : NEAR;
+        is_sorted = strncmp(end, " sorted", 7) == 0;
+        memset(&done_so_far, 0, sizeof done_so_far);
     }
+    if (!is_serving && queue != NULL)
+        pthread_cond_signal(&choose()->chosen);
     pthread_mutex_unlock(&lock);
 }
 

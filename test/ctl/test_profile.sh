@@ -116,18 +116,24 @@ recommends() {
     got=$("$fallsctl" recommend --json "$@" | jq -c "$filter")
     [ "$got" = "$want" ] || complain "fallsctl recommend $*: $filter is $got, and should $want"
 }
-recommends '[.n_disks, .gain, .processes]' '[4,true,4]' --layout 'stripe(64,4)' "$corpus/blocks"
-recommends '.candidates[0] | [.busy, .requests, .seeks, .degree, .bytes_to_move]' '[0.00880128,32,4,1,384]' \
-    --rate 100000000 --layout 'stripe(64,4)' "$corpus/blocks"
-recommends '[.candidates[] | select(.is_now) | .layout, .seeks, .degree, .bytes_to_move]' '["stripe(64,4)",32,8,0]' \
-    --layout 'stripe(64,4)' "$corpus/blocks"
-recommends '.candidates[0].layout' '"array(shape=8x8, elem=8, dist=(*,block), grid=1x4)"' \
-    --array 'shape=8x8 elem=8' --disks 4 "$corpus/blocks"
-recommends '[.gain, (.candidates[0].busy >= 0.0001)]' '[false,true]' --seek 0 --layout 'stripe(16,4)' "$corpus/blocks"
-recommends '.candidates | length > 10 and .[0].busy <= (map(.busy) | min) * 1.02 and .[-1].busy * 1.02 >= (map(.busy) | max)' true --disks 4 one.txt matrix
+# The same blocks of an array of elements that are 8192 times as large: no two share a page.
+awk '{ n = split($0, word, /, |\) = /)
+       if (n < 4) print
+       else printf "%s, %s, %d, %d) = %d\n", word[1], word[2], word[3] * 8192, word[4] * 8192, word[5] * 8192 }' \
+    "$corpus/blocks" >big.txt
+recommends '[.n_disks, .gain, .processes]' '[4,true,4]' --layout 'stripe(512K,4)' big.txt
+recommends '.candidates[0] | [.elapsed, .busy, .requests, .seeks, .degree, .bytes_to_move]' '[0.01928576,0.01928576,32,4,1,3145728]' \
+    --rate 100000000 --layout 'stripe(512K,4)' big.txt
+recommends '[.candidates[] | select(.is_now) | .layout, .seeks, .degree, .bytes_to_move, .elapsed > 2 * .busy]' \
+    '["stripe(512K,4)",32,8,0,true]' --layout 'stripe(512K,4)' big.txt
+recommends '.candidates[0].layout' '"array(shape=8x8, elem=65536, dist=(*,block), grid=1x4)"' \
+    --array 'shape=8x8 elem=65536' --disks 4 big.txt
+recommends '[.gain, (.candidates[0].elapsed >= 0.001)]' '[false,true]' --seek 0 --layout 'stripe(128K,4)' big.txt
+recommends '.candidates | length > 10 and .[0].elapsed <= (map(.elapsed) | min) * 1.02 and .[-1].elapsed * 1.02 >= (map(.elapsed) | max)' \
+    true --disks 4 one.txt matrix
 recommends '[.candidates[] | .layout | select(startswith("twod"))] | length > 0' true --disks 4 one.txt matrix
-"$fallsctl" recommend --layout 'stripe(16,4)' "$corpus/blocks" | grep -q '^no gain' || complain 'no gain is not told as such'
-"$fallsctl" recommend --layout 'stripe(64,4)' "$corpus/blocks" | grep -q '^to do: fallsctl migrate -L .* /d/m$' ||
+"$fallsctl" recommend --seek 0 --layout 'stripe(128K,4)' big.txt | grep -q '^no gain' || complain 'no gain is not told as such'
+"$fallsctl" recommend --layout 'stripe(512K,4)' big.txt | grep -q '^to do: fallsctl migrate -L .* /d/m$' ||
     complain 'what is to be done is not told'
 got=$("$fallsctl" recommend --for nothing one.txt 2>&1)
 [[ $? -eq 2 && $got == *--for* ]] || complain "recommend --for nothing: $got"

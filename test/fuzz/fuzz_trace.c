@@ -60,12 +60,17 @@ static void check_busy(const struct proposal *proposal, const struct touches *to
 {
     const struct disk_cost cost = { .seek = UINT64_C(1) << 40, .call = 1, .rate = 1024 };
     const struct disk_costs costs[] = { { cost, cost }, { cost, cost }, { cost, cost } };
+    const struct disk_cache cache = { .page = 4096, .ahead = 1 << 17 };
     struct busy busy;
 
     if (touches->end > (UINT64_C(1) << 30))
         return;
     REQUIRE(busy_init(&busy, proposal->layout->pattern, 3, touches, EXTENTS_ALL, costs) == 0);
     REQUIRE(busy.most <= busy.all && busy.seeks <= busy.requests && busy.requests >= touches->n);
+    REQUIRE(busy.most <= busy.elapsed);
+    busy_done(&busy);
+    REQUIRE(busy_init_cached(&busy, proposal->layout->pattern, 3, touches, EXTENTS_ALL, costs, &cache) == 0);
+    REQUIRE(busy.most <= busy.elapsed && busy.seeks <= busy.requests);
     busy_done(&busy);
 }
 

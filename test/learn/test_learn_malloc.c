@@ -74,11 +74,12 @@ static int judge(struct lesson *lesson)
 {
     const struct disk_cost cost = { .rate = 1 << 20 };
     const struct disk_costs costs[] = { { cost, cost }, { cost, cost } };
+    const struct disk_cache cache = { .page = 16, .ahead = 64 };
     const struct pattern *pattern = lesson->proposal.layout->pattern;
     int r = fit_init(&lesson->fit, pattern, &lesson->touches, &lesson->reads, &lesson->writes);
 
     if (r == 0)
-        r = busy_init(&lesson->busy, pattern, 2, &lesson->touches, EXTENTS_ALL, costs);
+        r = busy_init_cached(&lesson->busy, pattern, 2, &lesson->touches, EXTENTS_ALL, costs, &cache);
     return r == 0 ? heat_of_disks(&lesson->heat, &lesson->touches, pattern, 2) : r;
 }
 

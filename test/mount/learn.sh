@@ -39,7 +39,7 @@ refused 'a file and a trace' 'is no trace: of a file on a mount' "$fallsctl" pro
 # needs: from the mount
 refused 'which file gets it has to be said' 'wants FILE behind it' "$fallsctl" recommend --apply "$work/trace"
 "$fallsctl" recommend --for read --json "$mnt/matrix" >"$work/advice" || fail 'it is recommended'
-same 'the best one is much better' "$(jq -c '[.gain, (.candidates[] | select(.is_now) | .busy) > 2 * .candidates[0].busy]' "$work/advice")" '[true,true]'
+same 'the best one is much better' "$(jq -c '[.gain, (.candidates[] | select(.is_now) | .elapsed) > 2 * .candidates[0].elapsed]' "$work/advice")" '[true,true]'
 same 'nothing has changed' "$(layout_of "$mnt/matrix")" 'stripe(4K) on d0-d3'
 "$fallsctl" recommend --for read --apply "$mnt/matrix" >"$work/said" || fail 'it is done'
 ok 'and said' grep -q "on its way: 'fallsctl jobs'" "$work/said"

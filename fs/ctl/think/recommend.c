@@ -49,8 +49,8 @@ static int judge(const struct recommending *asked, struct candidate *candidate)
     int r = layout_parse(candidate->text, strlen(candidate->text), asked->n_disks, &candidate->layout, &error);
 
     if (r == 0)
-        r = busy_init(&candidate->busy, candidate->layout->pattern, asked->n_disks, &profile->touches, asked->of,
-                      asked->costs->disk);
+        r = busy_init_cached(&candidate->busy, candidate->layout->pattern, asked->n_disks, &profile->touches, asked->of,
+                             asked->costs->disk, &busy_usual_cache);
     if (r == 0)
         r = fit_init(&fit, candidate->layout->pattern, &profile->touches, &profile->read, &profile->written);
     if (r == 0) {
@@ -169,14 +169,14 @@ int recommend_moves(const struct recommending *asked, const struct candidate *no
 
 uint64_t candidate_pays_after(const struct candidate *candidate, const struct candidate *now)
 {
-    if (!candidate->knows_moves || candidate->busy.most >= now->busy.most)
+    if (!candidate->knows_moves || candidate->busy.elapsed >= now->busy.elapsed)
         return 0;
-    return candidate->moves_ns / (now->busy.most - candidate->busy.most) + 1;
+    return candidate->moves_ns / (now->busy.elapsed - candidate->busy.elapsed) + 1;
 }
 
 bool candidate_is_worth(const struct candidate *a, const struct candidate *b)
 {
-    return a->busy.most + a->busy.most / 10 < b->busy.most;
+    return a->busy.elapsed + a->busy.elapsed / 10 < b->busy.elapsed;
 }
 
 /* -- the order -- */
@@ -194,13 +194,15 @@ static int compare(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-/* The time of the disk that has most to do; then what the match degree says, then the time of all disks together, then
- * the shorter text. */
+/* The time until all is done; then that of the disk that has most to do, then what the match degree says, then the time
+ * of all disks together, then the shorter text. */
 static int by_time(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
-    int order = compare(roughly(x->busy.most), roughly(y->busy.most));
+    int order = compare(roughly(x->busy.elapsed), roughly(y->busy.elapsed));
 
+    if (order == 0)
+        order = compare(roughly(x->busy.most), roughly(y->busy.most));
     if (order == 0)
         order = x->degree < y->degree ? -1 : x->degree > y->degree;
     if (order == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which layout serves best what a trace says of a file: candidates, each with how long the disk that has most to do
- * would be busy, the best first.
+/* Which layout serves best what a trace says of a file: candidates, each with how long all would take, and how long the
+ * disk that has most to do would be busy, the best first.
  *
  *     stripes of many units and counts, twod, one ──┐
  *     distributions of the array, where it is known ┼──> busy (fs/learn/busy.h) ──> sorted

@@ -198,7 +198,8 @@ static int add_layout(struct slow_figures *figures, const struct profile *profil
     advice->degree = fit_degree(&profile->now.fit);
     r = file_costs_init(&costs, file->path, asked.n_disks, &nothing);
     if (r == 0)
-        r = busy_init(&busy, profile->now.layout->pattern, asked.n_disks, &profile->touches, asked.of, costs.disk);
+        r = busy_init_cached(&busy, profile->now.layout->pattern, asked.n_disks, &profile->touches, asked.of,
+                             costs.disk, &busy_usual_cache);
     if (r < 0)
         return r == -ENOMEM ? r : 0;
     figures->layout_now = busy.most;

@@ -22,10 +22,10 @@ static const char help[] =
     "       fallsctl recommend [options] --section S [--section S]... [FILE]\n"
     "\n"
     "Says which layout serves best what programs did with a file: of stripes of many units and counts, of distributions of\n"
-    "its array, and of those that give each process its own bytes. Each is scored by how long the disk that has most to do\n"
-    "would be busy, and shown with what it costs to go there and after how many runs that pays. Nothing is changed\n"
-    "unless --apply is said. TRACE and FILE are as of 'fallsctl profile'. Several files share the disks; with --trace and\n"
-    "without FILE they are all files of the trace.\n"
+    "its array, and of those that give each process its own bytes. Each is scored by the time until all processes have\n"
+    "what they ask for, and shown with how long the disk that has most to do is busy then, what it costs to go there and\n"
+    "after how many runs that pays. Nothing is changed unless --apply is said. TRACE and FILE are as of 'fallsctl profile'.\n"
+    "Several files share the disks; with --trace and without FILE they are all files of the trace.\n"
     "\n"
     "  --trace T      what was recorded, so that all words are files in it\n"
     "  --section S    instead of a trace: a process asks for this section of the array, L:U[:S] in each dimension, and\n"
@@ -64,8 +64,9 @@ struct request {
 /* -- telling -- */
 
 static const struct column column[] = {
-    { "BUSY", COLUMN_RIGHT },   { "FASTER", COLUMN_RIGHT }, { "REQUESTS", COLUMN_RIGHT }, { "SEEKS", COLUMN_RIGHT },
-    { "DEGREE", COLUMN_RIGHT }, { "MOVES", COLUMN_RIGHT },  { "PAYS", COLUMN_RIGHT },     { "LAYOUT", COLUMN_CUT },
+    { "TIME", COLUMN_RIGHT },     { "FASTER", COLUMN_RIGHT }, { "BUSY", COLUMN_RIGHT },
+    { "REQUESTS", COLUMN_RIGHT }, { "SEEKS", COLUMN_RIGHT },  { "DEGREE", COLUMN_RIGHT },
+    { "MOVES", COLUMN_RIGHT },    { "PAYS", COLUMN_RIGHT },   { "LAYOUT", COLUMN_CUT },
 };
 
 static void add_row(struct table *table, const struct candidate *candidate, const struct candidate *now)
@@ -73,11 +74,12 @@ static void add_row(struct table *table, const struct candidate *candidate, cons
     uint64_t runs = now != NULL ? candidate_pays_after(candidate, now) : 0;
     char text[SIZE_TEXT];
 
-    table_addf(table, "%.3g s", (double) candidate->busy.most / 1e9);
-    if (now != NULL && candidate->busy.most > 0)
-        table_addf(table, "%.2fx", (double) now->busy.most / (double) candidate->busy.most);
+    table_addf(table, "%.3g s", (double) candidate->busy.elapsed / 1e9);
+    if (now != NULL && candidate->busy.elapsed > 0)
+        table_addf(table, "%.2fx", (double) now->busy.elapsed / (double) candidate->busy.elapsed);
     else
         table_add(table, "");
+    table_addf(table, "%.3g s", (double) candidate->busy.most / 1e9);
     table_addf(table, "%" PRIu64, candidate->busy.requests);
     table_addf(table, "%" PRIu64, candidate->busy.seeks);
     table_addf(table, "%.2f", candidate->degree);
@@ -163,6 +165,7 @@ static void json_candidate(struct json *json, const struct candidate *candidate,
     json_string(json, "layout", candidate->text);
     json_bool(json, "is_now", candidate->is_now);
     json_seconds(json, "busy", (double) candidate->busy.most / 1e9);
+    json_seconds(json, "elapsed", (double) candidate->busy.elapsed / 1e9);
     json_seconds(json, "busy_together", (double) candidate->busy.all / 1e9);
     json_u64(json, "requests", candidate->busy.requests);
     json_u64(json, "seeks", candidate->busy.seeks);
