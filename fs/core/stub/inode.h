@@ -167,8 +167,8 @@ int inode_last_stat(struct inodes *inodes, struct inode *inode, struct stat *ret
 bool inode_is_gone(struct inodes *inodes, struct inode *inode);
 
 /* Notes the layout that a directory has of its own, or with NULL that it has none, and takes the reference; or forgets
- * what was noted. Of many it forgets those that nobody has asked for lately, so that no number of directories takes more
- * memory than INODES_OWN_BYTES, and that of one. */
+ * what was noted. Of many it forgets those that nobody has asked for lately, so that no number of directories takes
+ * more memory than INODES_OWN_BYTES, and that of one. */
 #define INODES_OWN_BYTES (UINT64_C(16) << 20)
 void inode_know_own(struct inodes *inodes, struct inode *dir, struct want *own);
 void inode_forget_own(struct inodes *inodes, struct inode *dir);

@@ -171,8 +171,8 @@ static inline uint32_t file_layout_slots(const struct file_layout *layout)
     return layout->pattern->n_elements + (layout->pattern->disp > 0);
 }
 
-/* How much a file with this layout weighs that somebody has open: a descriptor for each slot, or, where that is more, one
- * for each 2 KiB that the layout takes in memory. */
+/* How much a file with this layout weighs that somebody has open: a descriptor for each slot, or, where that is more,
+ * one for each 2 KiB that the layout takes in memory. */
 static inline uint32_t file_layout_weight(const struct file_layout *layout)
 {
     return MAX(file_layout_slots(layout), (uint32_t) (layout->bytes >> 11));

@@ -114,8 +114,8 @@ struct handle *handle_new(struct handles *handles, struct fs *fs, struct inode *
  * the user has it open. -ENFILE: that would be too many. */
 int handles_charge(struct handles *handles, struct handle *handle, uid_t uid);
 
-/* Charges all who have a file open for a layout of this weight, where they are charged for less: the file is about to get
- * that layout. -ENFILE: that would be too much for one of them; others may be charged for it already, until they close
+/* Charges all who have a file open for a layout of this weight, where they are charged for less: the file is about to
+ * get that layout. -ENFILE: that would be too much for one of them; others may be charged for it already, until they close
  * the file. */
 int handles_recharge(struct handles *handles, const struct inode *inode, uint32_t weight);
 
