@@ -115,8 +115,8 @@ struct handle *handle_new(struct handles *handles, struct fs *fs, struct inode *
 int handles_charge(struct handles *handles, struct handle *handle, uid_t uid);
 
 /* Charges all who have a file open for a layout of this weight, where they are charged for less: the file is about to
- * get that layout. -ENFILE: that would be too much for one of them; others may be charged for it already, until they close
- * the file. */
+ * get that layout. -ENFILE: that would be too much for one of them; others may be charged for it already, until they
+ * close the file. */
 int handles_recharge(struct handles *handles, const struct inode *inode, uint32_t weight);
 
 /* Finds the handle with this number, with a reference: a request may outlast the kernel's interest in it when a disk
