@@ -117,6 +117,19 @@ static void count_room(const struct judging *judging, struct replica *replica)
     }
 }
 
+static int count_without(const struct judging *judging, const struct pattern *pattern, const struct touches *touches,
+                         enum extents_of of)
+{
+    struct busy busy;
+    int r = busy_init(&busy, pattern, judging->n_disks, touches, of, judging->costs);
+
+    if (r == 0) {
+        judging->replica->without = busy.most;
+        busy_done(&busy);
+    }
+    return r;
+}
+
 static int add_rest(struct judging *judging, const struct pattern *pattern)
 {
     struct busy busy;
@@ -149,6 +162,8 @@ int replica_judge(struct replica *replica, enum chunk_class class, const struct 
             r = divide(&judging, &touches->touch[i]);
     if (r == 0)
         r = add_rest(&judging, pattern);
+    if (r == 0)
+        r = count_without(&judging, pattern, touches, of);
     touches_done(&judging.rest);
     return r;
 }

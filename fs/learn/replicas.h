@@ -18,6 +18,7 @@ struct replica {
     uint64_t bytes, chunks; /* of the file, that more than one process reads */
     uint64_t room;          /* what the copies take */
     uint64_t most;          /* ns of the disk that has most to do then; the file being laid out as it is or would be */
+    uint64_t without;       /* the same without copies; nothing is thought to stay in memory */
 };
 
 /* Says what replicas of a class are worth beside a layout. No bytes: there is nothing to replicate. Errors are those of

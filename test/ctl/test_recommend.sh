@@ -127,7 +127,7 @@ awk 'BEGIN { for (i = 0; i < 8; i++) for (p = 0; p < 4; p++)
     printf "%d 9.%03d pread64(3</w/f>, \"\"..., 100, %d) = 100\n", 10 + p, 4 * i + p, i * 100 }' >all.txt
 recommends '[.replicas[] | .class, .on_write, .bytes, .chunks, .room]' \
     '["read by many, never written","drop",800,1,2400]' --disks 4 all.txt
-recommends '.replicas[0].busy < .candidates[0].busy' true --disks 4 all.txt
+recommends '.replicas[0].busy < .replicas[0].busy_without' true --disks 4 all.txt
 "$fallsctl" recommend --disks 4 all.txt | grep -q '^replicas: not made by this version' || complain 'replicas are not told of'
 recommends '.replicas' '[]' --disks 4 files.txt f0
 

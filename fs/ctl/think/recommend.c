@@ -50,7 +50,7 @@ static int judge(const struct recommending *asked, struct candidate *candidate)
 
     if (r == 0)
         r = busy_init_cached(&candidate->busy, candidate->layout->pattern, asked->n_disks, &profile->touches, asked->of,
-                             asked->costs->disk, &busy_usual_cache);
+                             asked->costs->disk, asked->cache);
     if (r == 0)
         r = fit_init(&fit, candidate->layout->pattern, &profile->touches, &profile->read, &profile->written);
     if (r == 0) {

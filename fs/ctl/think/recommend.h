@@ -30,6 +30,7 @@ struct recommending {
     uint32_t n_disks;
     enum extents_of of;             /* what counts: reads, writes or both */
     const struct file_costs *costs; /* of each disk */
+    const struct disk_cache *cache; /* what their file systems keep; NULL: each access goes to them */
 };
 
 struct recommendation {

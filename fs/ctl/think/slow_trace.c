@@ -166,18 +166,20 @@ static bool is_believable(const struct candidate *candidate, const struct profil
 static int add_best(struct slow_figures *figures, const struct recommending *asked, struct slow_advice *advice)
 {
     cleanup(recommend_done) struct recommendation found = { 0 };
-    size_t i = 0;
+    const struct candidate *best = NULL;
     int r = recommend_init(&found, asked);
 
     if (r < 0)
         return r;
-    while (i < found.n && !is_believable(&found.candidate[i], asked->profile))
-        i++;
-    if (i == found.n)
+    for (size_t i = 0; i < found.n; i++)
+        if (is_believable(&found.candidate[i], asked->profile) &&
+            (best == NULL || found.candidate[i].busy.most < best->busy.most))
+            best = &found.candidate[i];
+    if (best == NULL)
         return 0;
-    figures->layout_best = found.candidate[i].busy.most;
-    advice->best_degree = found.candidate[i].degree;
-    advice->layout = strdup(found.candidate[i].text);
+    figures->layout_best = best->busy.most;
+    advice->best_degree = best->degree;
+    advice->layout = strdup(best->text);
     return advice->layout != NULL ? 0 : -ENOMEM;
 }
 
@@ -198,8 +200,7 @@ static int add_layout(struct slow_figures *figures, const struct profile *profil
     advice->degree = fit_degree(&profile->now.fit);
     r = file_costs_init(&costs, file->path, asked.n_disks, &nothing);
     if (r == 0)
-        r = busy_init_cached(&busy, profile->now.layout->pattern, asked.n_disks, &profile->touches, asked.of,
-                             costs.disk, &busy_usual_cache);
+        r = busy_init(&busy, profile->now.layout->pattern, asked.n_disks, &profile->touches, asked.of, costs.disk);
     if (r < 0)
         return r == -ENOMEM ? r : 0;
     figures->layout_now = busy.most;

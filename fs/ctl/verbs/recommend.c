@@ -291,6 +291,8 @@ static enum ctl_status find_candidates(const struct request *request, struct tog
         asked->n_disks = profile->now.n_disks;
     r = file_costs_init(&file->costs, file->called, asked->n_disks, &request->said);
     asked->costs = &file->costs;
+    /* How often something is asked for is what is said there: it would count for nothing if it stayed in memory. */
+    asked->cache = request->sections.n > 0 ? NULL : &busy_usual_cache;
     if (r == 0)
         r = recommend_init(&file->found, asked);
     if (r == 0 && profile->touches.of_accesses > profile->touches.accesses)

@@ -15,11 +15,11 @@ void replicas_print(const struct recommendation *found)
             continue;
         if (is_first)
             puts("replicas: not made by this version; one for each further reader would be");
-        printf("  %s: %s in %" PRIu64 " chunk%s, %s more room, %s: %.3g s\n", profile_class_names[replica->class],
-               size_text(replica->bytes, false, bytes), replica->chunks, replica->chunks == 1 ? "" : "s",
-               size_text(replica->room, false, room),
-               replica->class == CHUNK_READ ? "dropped by a write" : "updated by a write",
-               (double) replica->most / 1e9);
+        printf("  %s: %s in %" PRIu64 " chunk%s, %s more room, %s: busy for %.3g s, not %.3g s\n",
+               profile_class_names[replica->class], size_text(replica->bytes, false, bytes), replica->chunks,
+               replica->chunks == 1 ? "" : "s", size_text(replica->room, false, room),
+               replica->class == CHUNK_READ ? "dropped by a write" : "updated by a write", (double) replica->most / 1e9,
+               (double) replica->without / 1e9);
         is_first = false;
     }
 }
@@ -40,6 +40,7 @@ void replicas_json(struct json *json, const struct recommendation *found)
         json_u64(json, "chunks", replica->chunks);
         json_u64(json, "room", replica->room);
         json_seconds(json, "busy", (double) replica->most / 1e9);
+        json_seconds(json, "busy_without", (double) replica->without / 1e9);
         json_close(json, '}');
     }
     json_close(json, ']');
