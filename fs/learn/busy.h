@@ -6,8 +6,8 @@
  *
  * Each touch is one request to each subfile that has some of it, for every MiB of the file, as the kernel cuts them. A
  * request costs a call and its bytes, and a seek unless it begins where the disk's last one ended; near to it the way
- * costs no more than to read what lies between. Each disk has costs of its own, and so has either direction. Requests come in the order of the trace. Nothing is cached; or, with a
- * cache, disks are asked for what pages.h says.
+ * costs no more than to read what lies between. Each disk has costs of its own, and so has either direction. Requests
+ * come in the order of the trace. Nothing is cached; or, with a cache, disks are asked for what pages.h says.
  *
  * A rank asks for its next touch when it has the one before, and a disk serves one request after the other. So it may
  * take longer than any disk is busy:

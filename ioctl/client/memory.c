@@ -98,9 +98,9 @@ static struct arena *arena_new(uint64_t len)
     return arena;
 }
 
-/* Forgets an arena and the memory of this process in it. Daemons that were shown it are told so, by the descriptor it was
- * shown by: if that is another file by now, the buffer's number is none of that file's, and the call does no harm. A
- * child that was forked has the memory of its parent, and tells nobody. */
+/* Forgets an arena and the memory of this process in it. Daemons that were shown it are told so, by the descriptor it
+ * was shown by: if that is another file by now, the buffer's number is none of that file's, and the call does no harm.
+ * A child that was forked has the memory of its parent, and tells nobody. */
 static void arena_free(struct arena *arena)
 {
     bool own = arena->owner == getpid();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ioctl/client/client.h"
+#include "ioctl/mpi/dealing.h"
 #include "ioctl/mpi/file.h"
-#include "ioctl/mpi/fold.h"
 #include "ioctl/mpi/stage.h"
 #include "ioctl/mpi/trace.h"
 #include "ioctl/mpi/types.h"
@@ -26,13 +26,13 @@ struct transfer {
     struct typemap *memory;
     uint8_t *buf;
     bool write;
-    bool view_refused;  /* the view is not the one that the program has set last */
-    uint64_t at, bytes; /* of the view's stream */
-    uint64_t done;      /* of these, in the file or behind its end */
-    uint64_t valid;     /* of these, in the file */
-    uint64_t n_pieces;  /* of a list, at a time; 0: the whole list */
-    bool goes_back;     /* what is read of the view does not ascend */
-    struct fold *fold;  /* then, while it is moved */
+    bool view_refused;       /* the view is not the one that the program has set last */
+    uint64_t at, bytes;      /* of the view's stream */
+    uint64_t done;           /* of these, in the file or behind its end */
+    uint64_t valid;          /* of these, in the file */
+    uint64_t n_pieces;       /* of a list, at a time; 0: the whole list */
+    bool goes_back;          /* what is read of the view does not ascend */
+    struct dealing *dealing; /* then, while it is moved */
 };
 
 /* -- the file's side -- */
@@ -87,10 +87,10 @@ static void describe(const struct transfer *transfer, uint64_t len, struct falls
     }
     tile = transfer->view->tile;
     ret_list->disp = (uint64_t) transfer->view->disp;
-    if (transfer->fold != NULL) {
-        ret_list->pieces = transfer->fold->pieces;
-        ret_list->n = transfer->fold->n;
-        ret_list->bytes = transfer->fold->bytes;
+    if (transfer->dealing != NULL) {
+        ret_list->pieces = transfer->dealing->pieces;
+        ret_list->n = transfer->dealing->n;
+        ret_list->bytes = transfer->dealing->bytes;
         return;
     }
     if (typemap_is_run(tile->typemap, from, len, &off)) {
@@ -120,8 +120,8 @@ static uint64_t bytes_at_once(const struct transfer *transfer, uint64_t len)
     struct fallsfs_list list;
     char text[64];
 
-    if (transfer->fold != NULL && len > 0)
-        return fold_take(transfer->fold, transfer->at + transfer->done, len, transfer->n_pieces);
+    if (transfer->dealing != NULL && len > 0)
+        return dealing_take(transfer->dealing, transfer->at + transfer->done, len, transfer->n_pieces);
     if (transfer->n_pieces == 0)
         return len;
     describe(transfer, len, &list, text);
@@ -131,8 +131,8 @@ static uint64_t bytes_at_once(const struct transfer *transfer, uint64_t len)
 /* Pieces of the whole list; 0: it goes as text. */
 static uint64_t all_pieces(const struct transfer *transfer)
 {
-    if (transfer->fold != NULL)
-        return transfer->fold->max_runs;
+    if (transfer->dealing != NULL)
+        return transfer->dealing->max_runs;
     return transfer->view != NULL ? transfer->view->tile->n_pieces : 0;
 }
 
@@ -191,9 +191,9 @@ static uint64_t take_in(const struct transfer *transfer, uint64_t len, const uin
 
     if (transfer->valid < transfer->done)
         return 0;
-    if (transfer->fold != NULL)
-        return fold_scatter(transfer->fold, size > disp ? (int64_t) (size - disp) : 0, bytes, transfer->memory,
-                            transfer->buf, transfer->done);
+    if (transfer->dealing != NULL)
+        return dealing_scatter(transfer->dealing, size > disp ? (int64_t) (size - disp) : 0, bytes, transfer->memory,
+                               transfer->buf, transfer->done);
     valid = before_end(transfer, len, size);
     if (valid > 0)
         typemap_scatter(transfer->memory, transfer->buf, transfer->done, valid, bytes);
@@ -228,7 +228,7 @@ static int move(struct transfer *transfer, struct stage *stage, uint64_t len, bo
 /* What is needed to move that many bytes at a time, more than 0. */
 static int take_memory(struct transfer *transfer, uint64_t most, struct stage **ret_stage)
 {
-    if (transfer->goes_back && (transfer->fold = fold_new(transfer->view->tile->typemap, most)) == NULL)
+    if (transfer->goes_back && (transfer->dealing = dealing_new(transfer->view->tile->typemap, most)) == NULL)
         return -ENOMEM;
     *ret_stage = stage_take(most);
     return *ret_stage == NULL ? -ENOMEM : 0;
@@ -237,8 +237,8 @@ static int take_memory(struct transfer *transfer, uint64_t most, struct stage **
 static void give_memory(struct transfer *transfer, struct stage *stage)
 {
     stage_give(stage);
-    fold_free(transfer->fold);
-    transfer->fold = NULL;
+    dealing_free(transfer->dealing);
+    transfer->dealing = NULL;
 }
 
 static int move_alone(struct transfer *transfer)

@@ -32,7 +32,7 @@ struct tile {
     uint64_t id;                      /* among the lists of its file; 0: text */
     struct fallsfs_ioc_piece *pieces; /* of fallsfs_alloc; NULL: text */
     uint64_t n_pieces;
-    char text[VIEW_MAX_TEXT]; /* empty: it overlaps itself, see fold.h */
+    char text[VIEW_MAX_TEXT]; /* empty: it overlaps itself, see dealing.h */
 };
 
 /* Never changes; who uses one has a reference. */

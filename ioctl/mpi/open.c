@@ -265,7 +265,8 @@ static void look_at(struct file *file, const char *name, struct vote *vote)
     vote->same[SAME_INODE] = info.inode;
 }
 
-/* A file without bytes takes the layout that is asked for; one that cannot be had is not worth an error: 0, or -errno. */
+/* A file without bytes takes the layout that is asked for; one that cannot be had is not worth an error: 0, or -errno.
+ * */
 static int lay_out(const struct file *file, MPI_Info info)
 {
     char layout[MPI_MAX_INFO_VAL + 1];

@@ -6,8 +6,8 @@
  *     rank 1 ── read_at_all through a view ──>  DIR/rank.1    file │ process, rank 1 │ pattern: the view │ access ...
  *
  * It tells of what was asked for, and not of how it was served: a rank's access is one, whoever reads for it. Files
- * that are the MPI's are in it, too: their views are remembered for that, and the MPI is asked for their pointers, which
- * it answers by itself. Only at a shared pointer nobody knows where an access is: it is counted as missing. */
+ * that are the MPI's are in it, too: their views are remembered for that, and the MPI is asked for their pointers,
+ * which it answers by itself. Only at a shared pointer nobody knows where an access is: it is counted as missing. */
 #ifndef FALLSFS_IOCTL_MPI_TRACE_H
 #define FALLSFS_IOCTL_MPI_TRACE_H
 

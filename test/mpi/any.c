@@ -5,8 +5,9 @@
  * and what they write in one does not overlap, so that there is one right answer.
  *
  * The models answer with byte by byte reads and writes, as the standard words it (model.h), and are what libraries are
- * held against. One of the files is only read, through views that overlap, too. Wild programs have any types; tame ones keep to what the MPIs' own files do alike, or nearly so: few
- * kinds of types, no mistakes, nothing near the end of the file, where they count what was not there. */
+ * held against. One of the files is only read, through views that overlap, too. Wild programs have any types; tame ones
+ * keep to what the MPIs' own files do alike, or nearly so: few kinds of types, no mistakes, nothing near the end of the
+ * file, where they count what was not there. */
 #include "test/mpi/model.h"
 
 #include <inttypes.h>
@@ -135,8 +136,8 @@ static void made_some(struct rng *rng, unsigned depth, enum made_for what_for, s
         made_free(made);
 }
 
-/* Each rank has every n_ranks-th of the made type's extents, so that ranks interleave and do not overlap; in a file that
- * is read, tiles overlap. */
+/* Each rank has every n_ranks-th of the made type's extents, so that ranks interleave and do not overlap; in a file
+ * that is read, tiles overlap. */
 static void set_view(struct rng *common, struct place *place)
 {
     MPI_Offset disp = (MPI_Offset) rng_below(common, 100);

@@ -27,7 +27,7 @@ enum made_for {
     MADE_FOR_MEMORY,  /* any order, any offsets that are not negative after a shift */
     MADE_FOR_FILES,   /* ascending, from 0 or more on, tiles that do not interleave */
     MADE_FOR_READING, /* not negative, and no run begins before the one it follows: they, and tiles, may overlap */
-    MADE_TAME, /* those for files, of few constructors, and not made with large counts: what the MPIs' own files survive */
+    MADE_TAME, /* those for files, of few constructors and without large counts: what the MPIs' own files survive */
 };
 
 /* A type of at most so many levels, committed. */

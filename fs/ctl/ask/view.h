@@ -32,7 +32,7 @@ struct view {
     struct volume_error error;
 
     const struct mount_info *mount; /* what the mount says; NULL: nothing */
-    bool in_use;        /* a daemon has a disk of it */
+    bool in_use;                    /* a daemon has a disk of it */
     bool *left_out;     /* by new files: disks that are nearly full or read-only; NULL: none can be thought of */
     bool *wants_room;   /* of those: another disk would help */
     const char *layout; /* that new files are thought to have; the caller's */

@@ -191,7 +191,7 @@ static int add_layout(struct slow_figures *figures, const struct profile *profil
     const struct recommending asked = {
         .profile = profile, .n_disks = MAX(file->info->n_takes, 1), .of = EXTENTS_ALL, .costs = &costs
     };
-    struct busy busy;
+    struct busy busy = { 0 };
     int r;
 
     if (profile->now.layout == NULL || !profile->now.is_counted)
