@@ -110,6 +110,8 @@ would_be_even() {
     disk balance -n --json "$mnt" | tee /dev/stderr | jq -e '[.disks[].after] | (max - min) < 1500000'
 }
 ok 'it says what each would have' would_be_even
+same 'it says so to scripts' "$(disk balance -n -b --raw -o disk,after "$mnt")" \
+    "$(disk balance -n --json "$mnt" | jq -r '"DISK AFTER", (.disks[] | "\(.disk) \(.after)")')"
 same 'a look moves nothing' "$(lies_on "$mnt/f5")" 'd0 d1 d2'
 ok 'the disks are balanced' disk balance "$mnt"
 same 'the largest file lies there, too, and on as many as before' "$(lies_on "$mnt/f5" | grep -o 'd3') $(lies_on "$mnt/f5" | wc -w)" 'd3 3'

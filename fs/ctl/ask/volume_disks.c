@@ -125,16 +125,22 @@ int volume_disks_order(const struct volume_disks *disks, const char *word, uint3
 
 /* -- telling -- */
 
-void volume_disks_print(const struct volume_disks *disks, uint32_t n, const uint64_t before[], const uint64_t after[],
-                        bool raw)
+static const struct column columns[] = {
+    { "DISK", COLUMN_LEFT }, { "PATH", COLUMN_LEFT }, { "BEFORE", COLUMN_RIGHT }, { "AFTER", COLUMN_RIGHT }
+};
+
+bool volume_disks_check(const struct table_options *options, const char *verb, enum ctl_status *ret_status)
 {
-    static const struct column columns[] = {
-        { "DISK", COLUMN_LEFT }, { "PATH", COLUMN_LEFT }, { "BEFORE", COLUMN_RIGHT }, { "AFTER", COLUMN_RIGHT }
-    };
+    return table_check(options, verb, columns, ARRAY_SIZE(columns), ret_status);
+}
+
+void volume_disks_print(const struct volume_disks *disks, uint32_t n, const uint64_t before[], const uint64_t after[],
+                        const struct table_options *options, bool raw)
+{
     cleanup(table_done) struct table table;
     char size[SIZE_TEXT];
 
-    table_init(&table, columns, ARRAY_SIZE(columns), NULL, NULL);
+    table_init(&table, columns, ARRAY_SIZE(columns), NULL, options);
     for (uint32_t i = 0; i < MIN(n, disks->n); i++) {
         if (strcmp(disks->disk[i].state, "gone") == 0)
             continue;

@@ -4,6 +4,7 @@
 #define FALLSFS_FS_CTL_ASK_VOLUME_DISKS_H
 
 #include "fs/ctl/ask/attrs.h"
+#include "fs/ctl/show/table.h"
 #include "fs/json/json.h"
 
 #include <sys/stat.h>
@@ -34,9 +35,12 @@ uint32_t volume_disks_find_gone(const struct volume_disks *disks, const char *wo
 int volume_disks_order(const struct volume_disks *disks, const char *word, uint32_t disk,
                        char ret_why[static ATTRS_WHY]);
 
+/* Whether the options are right for the table that volume_disks_print makes, as table_check. */
+bool volume_disks_check(const struct table_options *options, const char *verb, enum ctl_status *ret_status);
+
 /* Shows how many bytes the first n disks have before and after, as a table or as an array of objects. */
 void volume_disks_print(const struct volume_disks *disks, uint32_t n, const uint64_t before[], const uint64_t after[],
-                        bool raw);
+                        const struct table_options *options, bool raw);
 void volume_disks_json(struct json *json, const struct volume_disks *disks, uint32_t n, const uint64_t before[],
                        const uint64_t after[]);
 

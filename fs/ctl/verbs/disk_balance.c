@@ -8,7 +8,7 @@
 #include "fs/ctl/verbs/verbs.h"
 
 static const char help[] =
-    "usage: fallsctl disk balance [-n] [-b] [--limit RATE] [--json] MOUNTPOINT\n"
+    "usage: fallsctl disk balance [-n] [-b] [--limit RATE] " TABLE_USAGE " [--json] MOUNTPOINT\n"
     "       fallsctl disk balance --stop [--json] MOUNTPOINT\n"
     "\n"
     "Moves files until all disks of a mounted volume are about as full, counted by the size of their file systems: after\n"
@@ -21,8 +21,7 @@ static const char help[] =
     "  --limit RATE   bytes a second each file may take, as 100M; else what users of the mount leave\n"
     "  --stop         stops it: files that were moved stay where they are\n"
     "  -n             only says how much each disk would have before and after\n"
-    "  -b             bytes in full; else in powers of 1024\n"
-    "  --json         machine-readable output\n"
+    "  -b             bytes in full; else in powers of 1024\n" TABLE_HELP "  --json         machine-readable output\n"
     "\n"
     "examples:\n"
     "  fallsctl disk balance -n /fast\n"
@@ -32,6 +31,7 @@ static const char help[] =
 struct request {
     const char *limit;
     bool dry, stop, raw;
+    struct table_options rows;
     struct volume_disks disks;
     struct paths paths;
     struct mover_info info;
@@ -51,10 +51,11 @@ static enum ctl_status finish(struct request *request)
         volume_disks_json(json, &request->disks, info->n_disks, info->before, info->after);
         json_end(json);
     } else {
-        volume_disks_print(&request->disks, info->n_disks, info->before, info->after, request->raw);
-        printf("%" PRIu64 " files %s, with %s\n", info->moved, request->dry ? "would be moved" : "were moved",
-               size_text(info->bytes, request->raw, size));
-        if (info->why != NULL)
+        volume_disks_print(&request->disks, info->n_disks, info->before, info->after, &request->rows, request->raw);
+        if (!table_is_alone(&request->rows))
+            printf("%" PRIu64 " files %s, with %s\n", info->moved, request->dry ? "would be moved" : "were moved",
+                   size_text(info->bytes, request->raw, size));
+        if (info->why != NULL && !table_is_alone(&request->rows))
             printf("not even: %s\n", info->why);
     }
     request->paths.done++;
@@ -108,15 +109,16 @@ enum ctl_status ctl_disk_balance(int argc, char **argv)
 {
     struct request request = { .raw = false };
     bool as_json = false;
-    const struct arg arg[] = { { .name = "-n", .other = "--dry-run", .set = &request.dry },
-                               { .name = "--stop", .set = &request.stop },
-                               { .name = "--limit", .value = &request.limit },
-                               { .name = "-b", .other = "--bytes", .set = &request.raw },
-                               { .name = "--json", .set = &as_json } };
+    struct arg arg[5 + TABLE_ARGS] = { { .name = "-n", .other = "--dry-run", .set = &request.dry },
+                                       { .name = "--stop", .set = &request.stop },
+                                       { .name = "--limit", .value = &request.limit },
+                                       { .name = "-b", .other = "--bytes", .set = &request.raw },
+                                       { .name = "--json", .set = &as_json } };
     struct args args = { .verb = "disk balance", .help = help, .arg = arg, .n_args = ARRAY_SIZE(arg) };
     enum ctl_status status;
 
-    if (!args_read(&args, argc, argv, &status))
+    table_args(&request.rows, arg + 5);
+    if (!args_read(&args, argc, argv, &status) || !volume_disks_check(&request.rows, "disk balance", &status))
         return status;
     status = run(&request, &args, as_json);
     mover_done(&request.info);

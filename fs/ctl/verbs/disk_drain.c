@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const char help[] =
-    "usage: fallsctl disk drain [-n] [-b] [--limit RATE] [--json] MOUNTPOINT DISK\n"
+    "usage: fallsctl disk drain [-n] [-b] [--limit RATE] " TABLE_USAGE " [--json] MOUNTPOINT DISK\n"
     "       fallsctl disk drain --stop [--json] MOUNTPOINT DISK\n"
     "\n"
     "Empties a disk of a mounted volume, named as d2 or by its path, and takes it out of the volume. From the beginning\n"
@@ -22,8 +22,7 @@ static const char help[] =
     "  --limit RATE   bytes a second each file may take, as 100M; else what users of the mount leave\n"
     "  --stop         the disk stays; files that were moved stay where they are\n"
     "  -n             only says how much each disk would have before and after, and what there would be no room for\n"
-    "  -b             bytes in full; else in powers of 1024\n"
-    "  --json         machine-readable output\n"
+    "  -b             bytes in full; else in powers of 1024\n" TABLE_HELP "  --json         machine-readable output\n"
     "\n"
     "examples:\n"
     "  fallsctl disk drain -n /fast d2\n"
@@ -33,6 +32,7 @@ static const char help[] =
 struct request {
     const char *limit;
     bool dry, stop, raw;
+    struct table_options rows;
     struct volume_disks disks;
     uint32_t disk;
     struct paths paths;
@@ -46,7 +46,7 @@ static void say_how_it_ended(const struct request *request)
 
     if (request->info.before != NULL && request->dry)
         volume_disks_print(&request->disks, request->info.n_disks, request->info.before, request->info.after,
-                           request->raw);
+                           &request->rows, request->raw);
     else if (request->has_left)
         printf("d%" PRIu32 " has left the volume, %" PRIu64 " files were moved: leave %s out from now on, wherever the "
                "volume's disks are named\n",
@@ -154,15 +154,16 @@ enum ctl_status ctl_disk_drain(int argc, char **argv)
 {
     struct request request = { .raw = false };
     bool as_json = false;
-    const struct arg arg[] = { { .name = "-n", .other = "--dry-run", .set = &request.dry },
-                               { .name = "--stop", .set = &request.stop },
-                               { .name = "--limit", .value = &request.limit },
-                               { .name = "-b", .other = "--bytes", .set = &request.raw },
-                               { .name = "--json", .set = &as_json } };
+    struct arg arg[5 + TABLE_ARGS] = { { .name = "-n", .other = "--dry-run", .set = &request.dry },
+                                       { .name = "--stop", .set = &request.stop },
+                                       { .name = "--limit", .value = &request.limit },
+                                       { .name = "-b", .other = "--bytes", .set = &request.raw },
+                                       { .name = "--json", .set = &as_json } };
     struct args args = { .verb = "disk drain", .help = help, .arg = arg, .n_args = ARRAY_SIZE(arg) };
     enum ctl_status status;
 
-    if (!args_read(&args, argc, argv, &status))
+    table_args(&request.rows, arg + 5);
+    if (!args_read(&args, argc, argv, &status) || !volume_disks_check(&request.rows, "disk drain", &status))
         return status;
     status = run(&request, &args, as_json);
     mover_done(&request.info);
