@@ -90,3 +90,50 @@ void utf8_print_line(FILE *out, const char *s, bool xml)
         s += n;
     }
 }
+
+static void print_quoted(FILE *out, const char *word)
+{
+    fputc('\'', out);
+    for (; *word != 0; word++)
+        if (*word == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*word, out);
+    fputc('\'', out);
+}
+
+static void print_escaped(FILE *out, const char *word)
+{
+    fputs("$'", out);
+    for (size_t len; *word != 0; word += len) {
+        len = MAX(utf8_len(word), 1);
+        if (utf8_acts(word, utf8_len(word)))
+            for (size_t i = 0; i < len; i++)
+                fprintf(out, "\\%03o", (unsigned char) word[i]);
+        else
+            fprintf(out, "%s%.*s", *word == '\'' || *word == '\\' ? "\\" : "", (int) len, word);
+    }
+    fputc('\'', out);
+}
+
+static bool has_acting(const char *word)
+{
+    for (size_t len; *word != 0; word += len)
+        if (utf8_acts(word, len = utf8_len(word)))
+            return true;
+    return false;
+}
+
+void utf8_print_word(FILE *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=:@%,";
+
+    if (word[0] == '-')
+        fputs("./", out);
+    if (has_acting(word))
+        print_escaped(out, word);
+    else if (word[0] != 0 && word[strspn(word, plain)] == 0)
+        fputs(word, out);
+    else
+        print_quoted(out, word);
+}

@@ -136,7 +136,7 @@ refuses 1 'views = 1048577: not a number from 0 to 1048576' 'limits = { views = 
 refuses 1 'view_memory = 2G: not a size from 0 to 1024M, *' 'limits = { view_memory = "2G"; };'
 refuses 1 'hole_memory: expected text in quotes' 'limits = { hole_memory = 64; };'
 refuses 1 'ring = 1K: not a size from 64K to 1024M, *' 'trace = { ring = "1K"; };'
-refuses 1 "unknown key 'view'; here are known: descriptors, views, view_memory, hole_memory, groups, description_memory" 'limits = { view = 3; };'
+refuses 1 "unknown key 'view'; here are known: descriptors, views, view_memory, hole_memory, groups, jobs, description_memory" 'limits = { view = 3; };'
 refuses 1 'syntax error; *' 'read_only = yes;'
 refuses 1 'io: expected a group, as in { ... }' 'io = 3;'
 refuses 1 'layout: expected a group, as in { ... }' 'layout = "stripe(1M)";'
@@ -198,14 +198,14 @@ says 1 "fallsfs: default layout ${on_d9}" -c "$conf" -o 'layout=one on d9' "$mnt
 takes 'layout = { allow = "gid"; gid = 1000; rules = ( { match = "*.npy"; layout = "stripe(4M) disp 128"; } ); };'
 refuses 1 'sample = 0: not a number from 1, *' 'trace = { sample = 0; };'
 takes 'trace = { start = true; sample = 100; ring = "64K"; };'
-takes 'limits = { views = 1; view_memory = "1M"; hole_memory = "0"; groups = 1; description_memory = "1M"; };'
+takes 'limits = { views = 1; view_memory = "1M"; hole_memory = "0"; groups = 1; jobs = 1; description_memory = "1M"; };'
 takes 'layout = { rules = (); };'
 takes 'metrics = "/run/fallsfs-test.prom";'
 takes 'layout = { default = "array(shape=8x8, dist=(block,*), grid=4x1) # rows"; };'
 install -m 644 "$etc/fallsfs.conf" "$work/example.conf"
 says 1 "fallsfs: cannot mount at $work/nowhere: *" -c "$work/example.conf" "$work/nowhere"
 # every key is in the example and in the manual
-for key in options mount disks wait_disks missing read_only metrics default allow gid rules reserve direct threads timeout read_ahead descriptors views view_memory hole_memory groups description_memory start sample ring; do
+for key in options mount disks wait_disks missing read_only metrics default allow gid rules reserve direct threads timeout read_ahead descriptors views view_memory hole_memory groups jobs description_memory start sample ring; do
     ok "$key is in the example" grep -qE "^ *$key = " "$etc/fallsfs.conf"
     ok "$key is in the manual" grep -qE "^\\.(BR?|BI) ([a-z]+\\.)?$key=" "$etc/man/fallsfs.conf.5"
 done

@@ -24,6 +24,7 @@ start
 "$fallsctl" create -L 'stripe(4K)' "$mnt/matrix" || die 'a file'
 refused 'nothing is known of it' "has recorded no access to it: 'fallsctl trace start'" "$fallsctl" profile "$mnt/matrix"
 ok 'it is traced' "$fallsctl" trace start --every "$mnt/matrix"
+refused 'nothing was done to it yet, and a look is nothing' 'no access to it was recorded so far' "$fallsctl" profile "$mnt/matrix"
 # 256 rows of 2 KiB, written one after the other; four processes read a quarter of each.
 ok 'a program works on it' "$profiled" "$mnt/matrix" 256 4 1.5
 same 'who does what' "$(seen '.profile | [.bytes_written, .processes, .now.layout]' "$mnt/matrix")" \

@@ -149,6 +149,10 @@ static int load_any(const char *path, struct source *source, char **ret_stream, 
         r = load_recorded(path, source, ret_stream);
     if (r == 0)
         return 0;
+    if (is_on_mount && state.is_on)
+        return attrs_refuse(
+            ret_why, -ENODATA, "%s is traced, and no access to it was recorded so far%s", path,
+            state.every ? "" : ": the kernel's cache may have answered; 'fallsctl trace start --every' sees all");
     r = source_load(path, &source->trace, ret_why);
     return r == -EBADMSG && is_on_mount ? attrs_refuse(ret_why, r,
                                                        "%s is no trace, and the mount has recorded no access to it: "

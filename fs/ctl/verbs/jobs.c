@@ -196,13 +196,16 @@ static void show_job(struct request *request, const char *target, const struct j
     }
     table_addf(table, "%" PRIu64, job->number);
     table_add(table, job->state);
-    table_addf(table, "%" PRIu64 "%%", job->total == 0 ? 100 : job->done * 100 / job->total);
+    if (job->total == 0 && strcmp(job->state, "waiting") == 0)
+        table_add(table, ""); /* nobody has looked at it since the mount */
+    else
+        table_addf(table, "%" PRIu64 "%%", job->total == 0 ? 100 : job->done * 100 / job->total);
     table_add(table, size_text(job->total, request->raw, size));
     table_addf(table, "%s/s", size_text(job->rate, request->raw, size));
     table_add(table, job->limit > 0 ? size_text(job->limit, request->raw, size) : "-");
     table_add(table, job_is_open(job) ? job_time(job_left(job->done, job->total, job->rate), time) : "-");
     table_add(table, target);
-    table_add(table, file != NULL ? file : target);
+    table_add(table, file != NULL ? file : "");
     table_addf(table, "%s%s",
                job->error != 0 && strcmp(job->state, "done") == 0 ? "a disk keeps what was before: " : "",
                job->error != 0 ? strerror(job->error) : "");

@@ -108,7 +108,17 @@ static int print_table(const struct recommendation *found)
     return r;
 }
 
-static void print_advice(const struct recommendation *found, const char *path)
+/* The file, as a command would name it. */
+static void print_file(const struct recommending *asked)
+{
+    const char *path = asked->profile->file->path;
+
+    if (asked->called == NULL && path[0] != 0 && path[0] != '/')
+        fputs("MOUNTPOINT/", stdout);
+    utf8_print_word(stdout, asked->called != NULL ? asked->called : path[0] != 0 ? path : "FILE");
+}
+
+static void print_advice(const struct recommendation *found, const struct recommending *asked)
 {
     const struct candidate *best = &found->candidate[0];
 
@@ -119,7 +129,7 @@ static void print_advice(const struct recommendation *found, const char *path)
     printf("best: %s\n", best->text);
     if (found->now != NULL) {
         printf("to do: fallsctl migrate -L '%s' ", best->text);
-        utf8_print_line(stdout, path, false);
+        print_file(asked);
         putchar('\n');
     }
 }
@@ -144,7 +154,7 @@ static enum ctl_status print_all(const struct recommending *asked, const struct 
 {
     const struct profile *profile = asked->profile;
 
-    utf8_print_line(stdout, profile->file->path, false);
+    utf8_print_line(stdout, profile->file->path[0] != 0 ? profile->file->path : "the array", false);
     printf(": %" PRIu32 " process%s; disks: %" PRIu32 ", ", profile->touches.n_ranks,
            profile->touches.n_ranks == 1 ? "" : "es", asked->n_disks);
     file_costs_print(asked->costs, stdout);
@@ -154,7 +164,7 @@ static enum ctl_status print_all(const struct recommending *asked, const struct 
     print_predicted(profile);
     if (print_table(found) < 0)
         return report(false, "out of memory");
-    print_advice(found, asked->called != NULL ? asked->called : profile->file->path);
+    print_advice(found, asked);
     replicas_print(found);
     return CTL_OK;
 }
@@ -182,7 +192,7 @@ void recommend_json(struct json *json, const struct recommending *asked, const s
 {
     const struct profile *profile = asked->profile;
 
-    json_string(json, "path", profile->file->path);
+    json_string(json, "path", profile->file->path[0] != 0 ? profile->file->path : NULL);
     json_u64(json, "processes", profile->touches.n_ranks);
     json_bool(json, "of_a_sample", profile->touches.of_accesses > profile->touches.accesses);
     json_u64(json, "size", profile->size);
@@ -385,11 +395,11 @@ static int know_file(struct file_info *info, const char *path, struct profile_op
 
 static enum ctl_status recommend_declared(const struct request *request, char *path)
 {
-    static char nothing[] = "", unnamed[] = "the array";
+    static char nothing[] = "";
     cleanup(together_done) struct together together = { .n = 1, .file = calloc(1, sizeof *together.file) };
     cleanup(file_info_done) struct file_info info = { 0 };
     struct profile_options options = request->options;
-    struct traced_file file = { .path = path != NULL ? path : unnamed, .layout = nothing };
+    struct traced_file file = { .path = path != NULL ? path : nothing, .layout = nothing };
     enum ctl_status status;
     char why[ATTRS_WHY];
 

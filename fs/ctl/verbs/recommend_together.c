@@ -44,7 +44,9 @@ static enum ctl_status print_commands(const struct together *together)
         if (file->found.now == NULL || !together_changes(file))
             continue;
         printf("to do: fallsctl migrate -L '%s' ", text);
-        utf8_print_line(stdout, file->called != NULL ? file->called : file->profile.file->path, false);
+        if (file->called == NULL && file->profile.file->path[0] != '/')
+            fputs("MOUNTPOINT/", stdout);
+        utf8_print_word(stdout, file->called != NULL ? file->called : file->profile.file->path);
         putchar('\n');
     }
     return CTL_OK;

@@ -11,7 +11,7 @@ void replicas_print(const struct recommendation *found)
         const struct replica *replica = &found->replica[i];
         char bytes[SIZE_TEXT], room[SIZE_TEXT];
 
-        if (replica->bytes == 0)
+        if (replica->bytes == 0 || replica->most >= replica->without)
             continue;
         if (is_first)
             puts("replicas: not made by this version; one for each further reader would be");

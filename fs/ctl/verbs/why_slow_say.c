@@ -162,29 +162,11 @@ static void why_unaligned(const struct saying *saying)
 
 /* -- what helps -- */
 
-/* A word for a shell. */
-static void put_word(FILE *out, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=:@%,";
-
-    if (word[0] != '-' && word[0] != 0 && word[strspn(word, plain)] == 0) {
-        fputs(word, out);
-        return;
-    }
-    fputc('\'', out);
-    for (; *word != 0; word++)
-        if (*word == '\'')
-            fputs("'\\''", out);
-        else
-            fputc(*word, out);
-    fputc('\'', out);
-}
-
 /* fallsctl and a verb with its options, then the mount, then what stands behind it; NULL: nothing. */
 static void command_on_mount(const struct saying *saying, const char *verb, const char *behind)
 {
     fprintf(saying->out, "fallsctl %s ", verb);
-    put_word(saying->out, saying->mount->target);
+    utf8_print_word(saying->out, saying->mount->target);
     if (behind != NULL)
         fprintf(saying->out, " %s", behind);
 }
@@ -192,9 +174,9 @@ static void command_on_mount(const struct saying *saying, const char *verb, cons
 static void command_migrate(const struct saying *saying, const char *layout)
 {
     fputs("fallsctl migrate -L ", saying->out);
-    put_word(saying->out, layout);
+    utf8_print_word(saying->out, layout);
     fputc(' ', saying->out);
-    put_word(saying->out, saying->target->path);
+    utf8_print_word(saying->out, saying->target->path);
 }
 
 static void command_failing(const struct saying *saying)
@@ -250,7 +232,7 @@ static void command_unaligned(const struct saying *saying)
     fputs("fallsctl migrate -L 'stripe(", saying->out);
     layout_print_size(saying->out, layout->unit * LARGER);
     fprintf(saying->out, ",%" PRIu32 ")' ", layout->pattern->n_elements);
-    put_word(saying->out, saying->target->path);
+    utf8_print_word(saying->out, saying->target->path);
 }
 
 static const struct {
