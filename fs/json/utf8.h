@@ -29,8 +29,8 @@ PRINTF_LIKE(1, 2) void utf8_complain(const char *fmt, ...);
 /* Prints a text with '?' for what must not be shown, and without ending the line; with xml, markup is escaped. */
 void utf8_print_line(FILE *out, const char *s, bool xml);
 
-/* Prints a word so that a shell takes it for that, as an operand: quoted where need be, with escapes of $'' for what must
- * not be shown, and ./ before a dash. */
+/* Prints a word so that a shell takes it for that, as an operand: quoted where need be, with escapes of $'' for what
+ * must not be shown, and ./ before a dash. */
 void utf8_print_word(FILE *out, const char *word);
 
 #endif

@@ -471,9 +471,9 @@ static void who_is_who(void)
     EXPECT(fstat(fd, &st) == 0 && info.inode == st.st_ino && same.inode == info.inode && another.inode != info.inode);
     EXPECT(memcmp(info.volume, none, 16) != 0 && memcmp(info.volume, another.volume, 16) == 0);
     EXPECT(info.life != 0 && info.life == same.life && info.life == another.life);
-    EXPECT(info.supports == (FALLSFS_SUPPORTS_LIST | FALLSFS_SUPPORTS_TILES | FALLSFS_SUPPORTS_NO_DEADLINE |
-                             FALLSFS_SUPPORTS_FILE_SIZE | FALLSFS_SUPPORTS_VIEWS | FALLSFS_SUPPORTS_HINTS |
-                             FALLSFS_SUPPORTS_SIEVE_EACH));
+    EXPECT(info.supports ==
+           (FALLSFS_SUPPORTS_LIST | FALLSFS_SUPPORTS_TILES | FALLSFS_SUPPORTS_NO_DEADLINE | FALLSFS_SUPPORTS_FILE_SIZE |
+            FALLSFS_SUPPORTS_VIEWS | FALLSFS_SUPPORTS_HINTS | FALLSFS_SUPPORTS_SIEVE_EACH));
     EXPECT(info.max_pieces == 16777216);
     EXPECT(fallsfs_info(STDIN_FILENO, &info) < 0);
 }
