@@ -11,4 +11,15 @@ make_volume 3
 crash_often "kill -9 $cycles times" "$cycles" "$3" "${disks[@]}"
 remove_all "at the end"
 no_subfile_is_left
+
+# A guard that is slow to come: nobody is served before it watches, or a daemon that is killed meanwhile, with a thread in
+# the kernel that waits for a page, would stay for ever, and its programs with it.
+printf '#!/bin/sh\nexec strace -f -o "%s" -e trace=prctl -e inject=prctl:delay_enter=1000000 "%s" "$@"\n' \
+    "$work/calls" "$fallsfs" >"$work/slowly"
+chmod +x "$work/slowly"
+fallsfs=$work/slowly
+make_volume 1
+start
+ok 'the guard watches' grep -q 'prctl(PR_SET_PDEATHSIG, SIGUSR1) *= 0' "$work/calls"
+stop
 finish

@@ -14,7 +14,8 @@
 
 #include <sys/types.h>
 
-/* Starts the guard. To be called by the first thread, before there are others, when the mount is there. */
+/* Starts the guard; it watches when this returns. To be called by the first thread, before there are others, when the
+ * mount is there. */
 int connection_guard_start(const char *mountpoint, pid_t *ret_guard);
 
 /* Has the guard end the connection, which is done when this returns. The mount must be there. *guard 0: there is no
