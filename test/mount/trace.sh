@@ -216,6 +216,9 @@ not 'nobody is without a name' grep -q 'tgid=0' <(read_trace items "$work/trace.
 ok 'another user' sh -c "setpriv --reuid 1001 --regid 1001 --clear-groups '$fallsctl' trace export -o - '$mnt' >'$work/trace.other'"
 same 'sees nothing' "$(read_trace items "$work/trace.other" | grep -vc '^head')" 0
 ok 'and no count' grep -q 'records=0 dropped=0' <(as 1001 getfattr -n user.falls.trace --only-values "$mnt/mine")
+ok 'nor that it goes on' grep -q 'state=off' <(as 1001 getfattr -n user.falls.trace --only-values "$mnt/his")
+ok 'who it is for knows' grep -q 'state=on' <(as 1000 getfattr -n user.falls.trace --only-values "$mnt/his")
+refused 'to record it' 'only the owner' as 1001 "$fallsctl" trace record -o "$work/others" "$mnt/his" -- true
 ok 'his directory' as 1000 "$fallsctl" trace start "$mnt/hisdir"
 chown 1001 "$mnt/hisdir/f"
 cat "$mnt/hisdir/f" >/dev/null

@@ -491,12 +491,14 @@ int tracing_state(struct tracing *tracing, struct inode *inode, uid_t uid, struc
 {
     struct ring *ring = atomic_load(&tracing->ring);
     uint64_t ino = 0;
-    uid_t owner;
+    uid_t owner = uid;
     struct covered by = inode->fmt == S_IFDIR ? scopes_cover(tracing->scopes, tracing->fs->inodes, inode, uid, &ino)
                                               : cover(tracing, inode, &ino, &owner);
 
     if (by.bits == COVERED_UNKNOWN)
         return -EIO;
+    if (owner != uid && !is_admin(tracing, uid))
+        by = (struct covered){ 0 }; /* a trace of which he is shown nothing is none for him */
     *ret_state = (struct tracing_state){ .is_on = by.bits != 0,
                                          .sample = by.bits != 0 ? by.sample : 1,
                                          .every = (by.bits & (COVERED_EVERY_OPEN | COVERED_OWN_OPENS)) != 0,
