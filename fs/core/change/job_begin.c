@@ -139,7 +139,9 @@ int jobs_add(struct jobs *jobs, struct inode *inode, const struct file_layout *l
     r = job_list(jobs, inode, limit, asker, &job);
     if (r < 0)
         return r == -EBUSY ? add_again(jobs, inode, layout, start, limit, ret_number) : r;
+    mutex_lock(&jobs->lock);
     job->is_known = true;
+    mutex_unlock(&jobs->lock);
     r = file_get(jobs->fs, inode, &job->file);
     if (r == 0 && job_fds(job->file, layout) > jobs->max_fds)
         r = -EMFILE;
@@ -158,7 +160,9 @@ int jobs_add(struct jobs *jobs, struct inode *inode, const struct file_layout *l
     job_look_at_record(job);
     job_note_fills(jobs, job, layout, to.rotate);
     *ret_number = job->view.number;
+    mutex_lock(&jobs->lock);
     job->view.total = job->record.size;
+    mutex_unlock(&jobs->lock);
     job_release(jobs, job);
     job_let_go(jobs, job);
     return 0;
