@@ -172,9 +172,14 @@ static int take_fds(struct jobs *jobs, struct job *job)
  * else needs the descriptors, but no memory while they rest. */
 static void rest(struct jobs *jobs, struct job *job)
 {
+    bool is_limited;
+
+    mutex_lock(&jobs->lock);
+    is_limited = job->view.limit > 0;
+    mutex_unlock(&jobs->lock);
     if (job->view.state != JOB_RUNS || job->n_fds == 0)
         job_release(jobs, job);
-    else if (job->view.limit > 0)
+    else if (is_limited)
         migration_done(&job->migration);
 }
 
