@@ -374,7 +374,7 @@ static bool move_file(unsigned i, size_t len, const char *order)
             return true;
         if (errno != ENFILE)
             return false;
-        pause_ms(5);
+        (void) usleep(5000);
     }
     return false;
 }
