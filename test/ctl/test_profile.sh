@@ -69,7 +69,7 @@ diff one.json two.json || complain 'other values make another profile'
 # Who has forked whom, where several do so at the same moment: children read where those stand that have made them.
 : >forked
 watch forks.txt "$forks" forked 4 60 >forks.done
-json '[.trace.open_already, .profile.processes, .profile.bytes_read]' '[0,244,2880]' forks.txt forked
+json '[.profile.processes, .profile.bytes_read]' '[244,2880]' forks.txt forked
 "$fallsctl" profile --json forks.txt forked | jq -r '.profile.ranks[] | "\(.pid) \(.first_offset)"' | sort >forks.told
 awk '!seen[$1]++ { print $1, $2 }' forks.done | sort | diff - forks.told || complain 'a child is another one'"'"'s'
 
