@@ -215,15 +215,16 @@ static int by_time(const void *a, const void *b)
 /* What replicas would be worth beside the best layout. Where that cannot be counted there are none. */
 static int judge_replicas(struct recommendation *recommendation, const struct recommending *asked)
 {
-    static const enum chunk_class class[] = { CHUNK_READ, CHUNK_WRITTEN_ONE };
+    static const enum chunk_class classes[] = { CHUNK_READ, CHUNK_WRITTEN_ONE };
+    const struct pattern *pattern = recommendation->candidate[0].layout->pattern;
+    const struct profile *profile = asked->profile;
     int r = 0;
 
-    for (size_t i = 0; r != -ENOMEM && i < ARRAY_SIZE(class); i++) {
-        r = replica_judge(&recommendation->replica[i], class[i], &asked -> profile -> touches,
-                          &asked -> profile -> chunks, recommendation -> candidate[0].layout->pattern, asked->n_disks,
-                          asked->of, asked->costs->disk);
+    for (size_t i = 0; r != -ENOMEM && i < ARRAY_SIZE(classes); i++) {
+        r = replica_judge(&recommendation->replica[i], classes[i], &profile->touches, &profile->chunks, pattern,
+                          asked->n_disks, asked->of, asked->costs->disk);
         if (r < 0)
-            recommendation->replica[i] = (struct replica){ .class = class[i] };
+            recommendation->replica[i] = (struct replica){ .class = classes[i] };
     }
     return r == -ENOMEM ? r : 0;
 }
