@@ -67,8 +67,8 @@ int watch_new(uint64_t patience, const struct listener *listener, struct watch *
 void watch_free(struct watch *watch);
 
 /* Takes a seat for a call to the disk, until watch_leave: its number, or WATCH_STALLED, WATCH_DEAD, WATCH_CROWDED.
- * Where the disk is asked then, *ret_began is when, by clock_ns. now: what watch_count has returned for the call; of one
- * that the disk was not asked it does not count. */
+ * Where the disk is asked then, *ret_began is when, by clock_ns. now: what watch_count has returned for the call; that
+ * of a call that the disk was not asked does not count. */
 int watch_enter(struct watch *watch, uint64_t *ret_began);
 void watch_leave(struct watch *watch, int seat, uint64_t now);
 
