@@ -292,3 +292,10 @@ bool window_is_covered(const struct fad *fad, const struct window *window, uint6
             return false;
     return true;
 }
+
+unsigned window_look(const struct fad *fad, const struct window *window, uint64_t lo, uint64_t hi)
+{
+    if (first_in(fad, window, lo) >= hi)
+        return NOT_SELECTED;
+    return window_is_covered(fad, window, lo, hi) ? SELECTED : SELECTED | NOT_SELECTED;
+}

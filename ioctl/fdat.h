@@ -42,4 +42,7 @@ bool window_piece(const struct fad *fad, const struct window *window, uint64_t x
 /* Whether each byte of [lo, hi) is asked for by somebody. May say no of pieces too many to look at. */
 bool window_is_covered(const struct fad *fad, const struct window *window, uint64_t lo, uint64_t hi);
 
+/* What of [lo, hi) is asked for, as flags: SELECTED, NOT_SELECTED. May say both of pieces too many to look at. */
+unsigned window_look(const struct fad *fad, const struct window *window, uint64_t lo, uint64_t hi);
+
 #endif

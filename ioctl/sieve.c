@@ -40,6 +40,39 @@ static uint64_t gap_in(const struct sieve *sieve, const struct window *window, b
     return gap;
 }
 
+/* -- which disks -- */
+
+/* Looking for holes in what many ask for costs more than it saves. */
+#define MAX_MEMBERS 16
+
+/* What members want of a window. */
+struct wishes {
+    struct selection selection;
+    const struct fad *fad;
+    const struct window *window;
+};
+
+static unsigned look(const struct selection *selection, uint64_t lo, uint64_t hi)
+{
+    const struct wishes *wishes = (const struct wishes *) selection;
+
+    return window_look(wishes->fad, wishes->window, lo, hi);
+}
+
+/* Whether the window has holes that some of the disks may have alone. */
+static bool can_select(const struct sieve *sieve, const struct window *window)
+{
+    return sieve->mode == SIEVE_AUTO && sieve->store->n_disks > 1 && window->n <= MAX_MEMBERS &&
+           window->useful < window->hi - window->lo;
+}
+
+static struct wishes wishes_of(const struct sieve *sieve, const struct window *window)
+{
+    return (struct wishes){ .selection = { .look = look }, .fad = sieve->fad, .window = window };
+}
+
+/* -- reading and writing -- */
+
 /* Moves what is mapped from *at on; stops where something is not. */
 static int move_mapped(struct sieve *sieve, const struct window *window, bool writes, uint64_t *at)
 {
@@ -67,11 +100,25 @@ static int move_mapped(struct sieve *sieve, const struct window *window, bool wr
     return r == -EFAULT ? 0 : r;
 }
 
+/* Holes, too. */
 static int read_piece(struct sieve *sieve, uint64_t lo, uint64_t hi, uint8_t *bytes)
 {
     sieve->stats.requests++;
     sieve->stats.disk_read += hi - lo;
-    return sieve->store->ops->read(sieve->store->ctx, bytes, hi - lo, lo);
+    return sieve->store->ops->read(sieve->store->ctx, bytes, hi - lo, lo, NULL);
+}
+
+static int read_wanted(struct sieve *sieve, const struct window *window, uint64_t lo, uint64_t hi, uint8_t *bytes)
+{
+    struct wishes wishes = wishes_of(sieve, window);
+    int r;
+
+    if (!can_select(sieve, window))
+        return read_piece(sieve, lo, hi, bytes);
+    r = sieve->store->ops->read(sieve->store->ctx, bytes, hi - lo, lo, &wishes.selection);
+    sieve->stats.requests++;
+    sieve->stats.disk_read += hi - lo - wishes.selection.left_out;
+    return r;
 }
 
 static int write_piece(struct sieve *sieve, uint64_t lo, uint64_t hi, const uint8_t *bytes)
@@ -101,7 +148,7 @@ int sieve_read(struct sieve *sieve, const struct window *window)
     since = clock_ns();
     for (; r == 0 && window_piece(sieve->fad, window, at, gap, &lo, &hi); at = hi) {
         n_pieces++;
-        r = read_piece(sieve, lo, hi, sieve->buf);
+        r = read_wanted(sieve, window, lo, hi, sieve->buf);
         lap(&since, &sieve->stats.ns_io);
         if (r == 0)
             r = exchange_deliver(sieve->fad, window, lo, hi, sieve->buf);
@@ -141,6 +188,29 @@ static int cover_piece(struct sieve *sieve, const struct window *window, uint64_
     return r < 0 ? r : write_piece(sieve, lo, hi, sieve->buf);
 }
 
+/* From at on, what is wanted without the holes. -EAGAIN: no disk can do without them. */
+static int write_wanted(struct sieve *sieve, const struct window *window, uint64_t at)
+{
+    const struct store *store = sieve->store;
+    struct wishes wishes = wishes_of(sieve, window);
+    uint64_t since = clock_ns(), len = window->hi - at;
+    int r;
+
+    if (!can_select(sieve, window) || store->ops->is_apart == NULL ||
+        !store->ops->is_apart(store->ctx, len, at, &wishes.selection))
+        return -EAGAIN;
+    r = exchange_collect(sieve->fad, window, at, window->hi, sieve->buf);
+    lap(&since, &sieve->stats.ns_exchange);
+    if (r == 0)
+        r = store->ops->write_only(store->ctx, sieve->buf, len, at, &wishes.selection);
+    lap(&since, &sieve->stats.ns_io);
+    if (r == 0) {
+        sieve->stats.requests++;
+        sieve->stats.disk_written += len - wishes.selection.left_out;
+    }
+    return r;
+}
+
 /* Reads what holes keep, so that the rest of the window can be changed where it is: less than reading it here and
  * writing it back. What lies behind the end of the file has nothing to keep. */
 static int fetch(struct sieve *sieve, const struct window *window, uint64_t at)
@@ -164,6 +234,9 @@ int sieve_write(struct sieve *sieve, const struct window *window)
     sieve->stats.windows++;
     if (r == 0 && at < window->hi && sieve->mode == SIEVE_AUTO &&
         !window_is_covered(sieve->fad, window, at, window->hi)) {
+        r = write_wanted(sieve, window, at);
+        if (r != -EAGAIN)
+            return r;
         r = fetch(sieve, window, at);
         if (r == 0)
             r = move_mapped(sieve, window, true, &at);
@@ -188,10 +261,12 @@ int sieve_write(struct sieve *sieve, const struct window *window)
 
 void sieve_prefetch(struct sieve *sieve, const struct window *window, bool writes)
 {
+    const struct wishes wishes = wishes_of(sieve, window);
     uint64_t gap = gap_in(sieve, window, false), at = window->lo, lo, hi;
 
     if (writes && window_is_covered(sieve->fad, window, window->lo, window->hi))
         return;
     for (; window_piece(sieve->fad, window, at, gap, &lo, &hi); at = hi)
-        sieve->store->ops->prefetch(sieve->store->ctx, hi - lo, lo);
+        sieve->store->ops->prefetch(sieve->store->ctx, hi - lo, lo,
+                                    can_select(sieve, window) ? &wishes.selection : NULL);
 }

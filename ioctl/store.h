@@ -6,12 +6,31 @@
 
 #include "layout/base.h"
 
+/* What is wanted of bytes that are moved together with the holes between them. */
+struct selection {
+    /* Whether bytes of [lo, hi) are selected, and whether others are not: flags. */
+    unsigned (*look)(const struct selection *selection, uint64_t lo, uint64_t hi);
+    uint64_t left_out; /* the store adds the bytes that it has not moved */
+};
+
+#define SELECTED     1u
+#define NOT_SELECTED 2u
+
 struct store_ops {
-    /* All len bytes: zeros in holes and past the end of the file. */
-    int (*read)(void *ctx, void *buf, size_t len, uint64_t file_off);
+    /* All len bytes: zeros in holes and past the end of the file. only: a disk of whose bytes none is selected need not
+     * be asked, and they are left in buf as they are; NULL: all are wanted. */
+    int (*read)(void *ctx, void *buf, size_t len, uint64_t file_off, struct selection *only);
 
     /* All len bytes; the file grows. */
     int (*write)(void *ctx, const void *buf, size_t len, uint64_t file_off);
+
+    /* Whether of each disk's bytes among these all are selected or none, so that write_only may do without the holes.
+     * NULL, as write_only is then: never. */
+    bool (*is_apart)(void *ctx, size_t len, uint64_t file_off, const struct selection *only);
+
+    /* What is selected of len bytes, the last of which is; the file grows. -EAGAIN: not all is written, since by now
+     * a disk has both. */
+    int (*write_only)(void *ctx, const void *buf, size_t len, uint64_t file_off, struct selection *only);
 
     uint64_t (*size)(void *ctx);
 
@@ -21,8 +40,8 @@ struct store_ops {
     size_t (*map)(void *ctx, size_t len, uint64_t file_off, bool writes, void **ret_addr);
     void (*unmap)(void *ctx, size_t changed, uint64_t file_off);
 
-    /* These bytes will be read soon: their disks may begin. */
-    void (*prefetch)(void *ctx, uint64_t len, uint64_t file_off);
+    /* These bytes will be read soon, with this selection: their disks may begin. */
+    void (*prefetch)(void *ctx, uint64_t len, uint64_t file_off, const struct selection *only);
 
     /* Keeps all others, members of this collective too, from writing to the range until unlock. */
     int (*lock)(void *ctx, uint64_t file_off, uint64_t len);

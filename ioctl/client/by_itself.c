@@ -61,10 +61,12 @@ static ssize_t write_at(const struct plain *plain, const void *bytes, size_t len
     return plain->appends ? pwritev2(plain->fd, &iov, 1, at, RWF_NOAPPEND) : pwrite(fd_in_use(plain), bytes, len, at);
 }
 
-static int store_read(void *ctx, void *buf, size_t len, uint64_t file_off)
+static int store_read(void *ctx, void *buf, size_t len, uint64_t file_off, struct selection *only)
 {
     struct plain *plain = ctx;
     uint8_t *at = buf;
+
+    (void) only;
 
     while (len > 0) {
         ssize_t n = pread(fd_in_use(plain), at, len, (off_t) file_off);
@@ -126,8 +128,9 @@ static void store_unmap(void *ctx, size_t changed, uint64_t file_off)
     (void) ctx, (void) changed, (void) file_off;
 }
 
-static void store_prefetch(void *ctx, uint64_t len, uint64_t file_off)
+static void store_prefetch(void *ctx, uint64_t len, uint64_t file_off, const struct selection *only)
 {
+    (void) only;
     (void) posix_fadvise(fd_of(ctx), (off_t) file_off, (off_t) len, POSIX_FADV_WILLNEED);
 }
 
@@ -159,8 +162,15 @@ static void run_each(void *ctx, uint32_t n, void (*run)(void *arg, uint32_t i), 
 
 int itself_move(int fd, bool write, const struct asked *asked, struct collective_stats *ret_stats)
 {
-    static const struct store_ops ops = { store_read,     store_write, store_size,   store_map, store_unmap,
-                                          store_prefetch, store_lock,  store_unlock, store_disk };
+    static const struct store_ops ops = { .read = store_read,
+                                          .write = store_write,
+                                          .size = store_size,
+                                          .map = store_map,
+                                          .unmap = store_unmap,
+                                          .prefetch = store_prefetch,
+                                          .lock = store_lock,
+                                          .unlock = store_unlock,
+                                          .disk = store_disk };
     static const struct executor executor = { .each = run_each, .n_threads = 1 };
     const struct collective_hints hints = { .sieve = write ? SIEVE_OFF : SIEVE_AUTO };
     struct plain plain = { .fd = fd, .again = -1, .appends = write && (fcntl(fd, F_GETFL) & O_APPEND) != 0 };

@@ -77,17 +77,24 @@ static void world_done(struct world *world)
     local_done(&world->local);
 }
 
-static int run(struct world *world, struct requests *requests, bool writes, const struct collective_hints *hints)
+static int run_counted(struct world *world, struct requests *requests, bool writes,
+                       const struct collective_hints *hints, struct collective_stats *ret_stats)
 {
-    struct collective_stats stats;
     struct collective_plan *plan;
     int r = collective_plan_new(requests->asked, requests->n, writes, 0, hints, &world->store, 2, &plan);
 
     if (r == 0) {
-        r = collective_run(plan, requests->asked, &world->store, &world->executor, &stats);
+        r = collective_run(plan, requests->asked, &world->store, &world->executor, ret_stats);
         collective_plan_free(plan);
     }
     return r;
+}
+
+static int run(struct world *world, struct requests *requests, bool writes, const struct collective_hints *hints)
+{
+    struct collective_stats stats;
+
+    return run_counted(world, requests, writes, hints, &stats);
 }
 
 static struct collective_hints random_hints(struct rng *rng)
@@ -485,22 +492,99 @@ Test(store, a_cut_waits_for_a_group)
 
 /* -- another layout meanwhile -- */
 
-static void migrate(struct local *local, const char *text)
+/* Begins to move the file to another layout: from the first step on, writes go to both. */
+static void begin_to_migrate(struct world *world, const char *text, struct migration *migration)
 {
     struct layout_error error = { 0 };
-    struct migration migration;
     struct file_layout *layout;
     bool rotates;
+
+    cr_assert_eq(layouts_add(world->local.fs->layouts, text, &layout, &rotates, &error), 0, "%s", error.why);
+    migration_init(migration, world->local.fs, world->local.file);
+    cr_assert_eq(migration_begin(migration, layout, rotates ? (uint16_t) (layout->n_list - 1) : 0), 0);
+    layouts_put(world->local.fs->layouts, layout);
+}
+
+static void finish_migration(struct migration *migration)
+{
     int r;
 
-    cr_assert_eq(layouts_add(local->fs->layouts, text, &layout, &rotates, &error), 0, "%s", error.why);
-    migration_init(&migration, local->fs, local->file);
-    cr_assert_eq(migration_begin(&migration, layout, rotates ? (uint16_t) (layout->n_list - 1) : 0), 0);
-    while ((r = migration_step(&migration)) > 0)
+    while ((r = migration_step(migration)) > 0)
         ;
     cr_assert_eq(r, 0, "%s", strerror(-r));
-    migration_done(&migration);
-    layouts_put(local->fs->layouts, layout);
+    migration_done(migration);
+}
+
+static void migrate(struct world *world, const char *text)
+{
+    struct migration migration;
+
+    begin_to_migrate(world, text, &migration);
+    finish_migration(&migration);
+}
+
+/* Who takes what one disk has moves these bytes and no others, though their holes are short. */
+static void move_what_a_disk_has(struct world *world, uint64_t unit, const char *moves_to, struct rng *rng)
+{
+    struct array array = { 1, ARRAY_ROW_MAJOR, unit, 0, { ROOM / unit } };
+    struct range range[] = { { rng_below(rng, N_DISKS), ROOM / unit - 1, N_DISKS } };
+    const struct collective_hints hints = { .workers = (uint32_t) rng_between(rng, 1, 3) };
+    static uint8_t model[ROOM];
+    struct collective_stats stats;
+    struct migration migration;
+    struct requests requests;
+    uint64_t size = rng_below(rng, ROOM);
+
+    for (uint64_t at = 0; at < ROOM; at++)
+        model[at] = at < size ? (uint8_t) rng_u64(rng) : 0;
+    cr_assert_eq(file_truncate(world->local.fs, world->local.file, 0), 0);
+    cr_assert_eq(file_write(world->local.fs, world->local.file, model, size, 0), (ssize_t) size);
+    requests_one(&requests, &array, range, rng);
+    for (uint64_t k = 0; k < asked_size(requests.asked); k++) {
+        model[asked_select(requests.asked, k)] = requests.asked->buf[k];
+        size = MAX(size, asked_select(requests.asked, k) + 1);
+    }
+    if (moves_to != NULL)
+        begin_to_migrate(world, moves_to, &migration);
+    for (uint64_t n = rng_below(rng, 4); moves_to != NULL && n > 0; n--)
+        cr_assert(migration_step(&migration) >= 0);
+    cr_assert_eq(run_counted(world, &requests, true, &hints, &stats), 0);
+    cr_assert(moves_to != NULL || (stats.sieve.disk_written == asked_size(requests.asked) && stats.sieve.reread == 0),
+              RNG_SEED ": %" PRIu64 " written, %" PRIu64 " read again", rng->seed, stats.sieve.disk_written,
+              stats.sieve.reread);
+    expect_file(world, model, size, rng);
+    if (moves_to != NULL)
+        finish_migration(&migration);
+    expect_file(world, model, size, rng);
+    memset(requests.asked->buf, 0, asked_size(requests.asked));
+    cr_assert_eq(run_counted(world, &requests, false, &hints, &stats), 0);
+    cr_assert(moves_to != NULL || stats.sieve.disk_read == asked_size(requests.asked), RNG_SEED ": %" PRIu64 " read",
+              rng->seed, stats.sieve.disk_read);
+    for (uint64_t k = 0; k < asked_size(requests.asked); k++)
+        cr_assert_eq(requests.asked->buf[k], model[asked_select(requests.asked, k)], RNG_SEED, rng->seed);
+    requests_done(&requests);
+}
+
+Test(store, what_a_disk_has)
+{
+    struct world world;
+
+    world_init(&world, "stripe(1K)");
+    for (struct rng rng = rng_from_env(50); rng_next(&rng);)
+        move_what_a_disk_has(&world, 1024, NULL, &rng);
+    world_done(&world);
+}
+
+/* The target of a migration has other disks: it gets all bytes. */
+Test(store, what_a_disk_has_of_a_file_that_moves)
+{
+    for (struct rng rng = rng_from_env(50); rng_next(&rng);) {
+        struct world world;
+
+        world_init(&world, "stripe(1K)");
+        move_what_a_disk_has(&world, 1024, rng_chance(&rng, 50) ? "stripe(512)" : "one", &rng);
+        world_done(&world);
+    }
 }
 
 /* Which disk an offset belongs to stays the same for a group, also when the file migrates meanwhile: else each of two
@@ -516,7 +600,7 @@ Test(store, disks_are_what_they_were)
     for (uint64_t i = 0; i < 16; i++)
         before[i] = world.store.ops->disk(world.store.ctx, i * 4096, &len);
     cr_assert(before[0] != before[1]);
-    migrate(&world.local, "one");
+    migrate(&world, "one");
     for (uint64_t i = 0; i < 16; i++)
         cr_expect_eq(world.store.ops->disk(world.store.ctx, i * 4096, &len), before[i]);
     file_store_done(&world.file_store);
@@ -540,7 +624,7 @@ Test(store, the_end_of_a_sparse_file)
     cr_assert_eq(file_write(world.local.fs, world.local.file, "bytes", 5, far), 5);
     cr_expect_eq(world.store.ops->map(world.store.ctx, 5, far, false, &addr), 0,
                  "it is mapped, with a table up to there");
-    cr_assert_eq(world.store.ops->read(world.store.ctx, found, sizeof found, far), 0);
+    cr_assert_eq(world.store.ops->read(world.store.ctx, found, sizeof found, far, NULL), 0);
     cr_expect_eq(memcmp(found, "bytes", sizeof found), 0);
     world_done(&world);
 }

@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #define MEMSTORE_LOCKS 64
+#define MEMSTORE_DISKS 16 /* at most */
 
 struct memstore {
     struct store store;
@@ -19,6 +20,7 @@ struct memstore {
     uint64_t locked_lo[MEMSTORE_LOCKS], locked_hi[MEMSTORE_LOCKS];
     unsigned n_locked;
     unsigned n_maps;  /* not given back */
+    unsigned n_apart; /* writes without holes */
     uint64_t fail_at; /* the call that fails, from 1; 0: none */
     uint64_t n_calls;
     uint64_t sent_for; /* bytes that prefetch was told of before the first read, write or lock */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "test/ioctl/requests.h"
 
-#include "layout/section.h"
 #include "test/support/oracle.h"
 
 #include <criterion/criterion.h>
@@ -186,6 +185,13 @@ static void fill_memory(struct rng *rng, struct requests *requests)
         for (uint64_t k = 0; k <= asked_size(asked); k++)
             asked->buf[k] = (uint8_t) rng_u64(rng);
     }
+}
+
+void requests_one(struct requests *requests, const struct array *array, const struct range range[], struct rng *rng)
+{
+    *requests = (struct requests){ .n = 1 };
+    cr_assert_eq(section_new(array, range, &requests->nest[0]), 0);
+    fill_memory(rng, requests);
 }
 
 void requests_random(struct requests *requests, uint64_t room, struct rng *rng)

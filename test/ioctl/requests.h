@@ -5,6 +5,7 @@
 #define FALLSFS_TEST_IOCTL_REQUESTS_H
 
 #include "ioctl/fad.h"
+#include "layout/section.h"
 #include "test/support/rng.h"
 
 #define REQUESTS_MAX 32
@@ -19,6 +20,9 @@ struct requests {
 
 /* Makes random requests. Nothing is asked for at or behind byte room of the file, which is at least 8192. */
 void requests_random(struct requests *requests, uint64_t room, struct rng *rng);
+
+/* Makes one: a section. */
+void requests_one(struct requests *requests, const struct array *array, const struct range range[], struct rng *rng);
 
 /* Makes random requests, however many there are then, of which no two have a byte in common. */
 void requests_apart(struct requests *requests, uint64_t room, struct rng *rng);

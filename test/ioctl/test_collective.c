@@ -203,16 +203,16 @@ struct ending {
     struct memstore memstore;
     uint64_t n_left; /* calls until it may end */
     atomic_bool may_end;
-    int (*read)(void *ctx, void *buf, size_t len, uint64_t file_off);
+    int (*read)(void *ctx, void *buf, size_t len, uint64_t file_off, struct selection *only);
 };
 
-static int read_and_end(void *ctx, void *buf, size_t len, uint64_t file_off)
+static int read_and_end(void *ctx, void *buf, size_t len, uint64_t file_off, struct selection *only)
 {
     struct ending *ending = ctx;
 
     if (--ending->n_left == 0)
         atomic_store(&ending->may_end, true);
-    return ending->read(ctx, buf, len, file_off);
+    return ending->read(ctx, buf, len, file_off, only);
 }
 
 /* A collective that may end begins no more windows; the one that is begun is done. */
@@ -245,6 +245,48 @@ Test(collective, may_end)
     free(asked.buf);
     nest_free(nest);
     memstore_done(&ending.memstore);
+}
+
+/* What one of several disks has, every stripe of it: the holes are the others', and nothing of them is moved. */
+Test(collective, what_one_disk_has)
+{
+    for (struct rng rng = rng_from_env(2000); rng_next(&rng);) {
+        uint32_t n_disks = (uint32_t) rng_between(&rng, 2, 5), disk = (uint32_t) rng_below(&rng, n_disks);
+        uint64_t stripe = rng_between(&rng, 1, 3000), n = ROOM / 2 / stripe;
+        struct array array = { 1, ARRAY_ROW_MAJOR, stripe, 0, { n } };
+        struct range range[] = { { disk, n - 1, n_disks } };
+        bool writes = rng_chance(&rng, 50);
+        struct collective_stats stats;
+        static struct world world;
+        struct asked *asked;
+        uint64_t size;
+
+        world_init(&world, &rng);
+        requests_done(&world.requests);
+        world.memstore.store.n_disks = n_disks;
+        world.memstore.stripe = stripe;
+        world.memstore.mapped = 0;
+        world.hints.sieve = SIEVE_AUTO;
+        requests_one(&world.requests, &array, range, &rng);
+        asked = world.requests.asked;
+        size = world.memstore.size;
+        for (uint64_t k = 0; writes && k < asked_size(asked); k++) {
+            world.before[asked_select(asked, k)] = asked->buf[k];
+            size = MAX(size, asked_select(asked, k) + 1);
+        }
+        cr_assert_eq(run(&world, writes, &rng, &stats), 0);
+        cr_assert_eq(world.memstore.size, size);
+        cr_assert_eq(memcmp(world.memstore.bytes, world.before, ROOM), 0, RNG_SEED ": wrong bytes (%s)", rng.seed,
+                     world.what);
+        for (uint64_t k = 0; !writes && k < asked_size(asked); k++)
+            cr_assert_eq(asked->buf[k], world.before[asked_select(asked, k)], RNG_SEED ": byte %" PRIu64 " (%s)",
+                         rng.seed, k, world.what);
+        if (!writes)
+            cr_assert_eq(stats.sieve.disk_read, asked_size(asked), RNG_SEED ": %" PRIu64 " read (%s)", rng.seed,
+                         stats.sieve.disk_read, world.what);
+        check_store(&world, rng.seed);
+        world_done(&world);
+    }
 }
 
 /* Each byte of the bounding section is in one domain. */

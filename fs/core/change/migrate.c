@@ -300,7 +300,7 @@ static void prefetch(struct migration *migration, uint64_t lo, uint64_t hi)
     struct store store = file_store_of(&file_store);
 
     if (!migration->file->next->keeps_any)
-        store.ops->prefetch(store.ctx, hi - lo, lo);
+        store.ops->prefetch(store.ctx, hi - lo, lo, NULL);
 }
 
 /* Copies from lo up to hi by pieces. TARGET_EMPTY: all of it was a hole. */

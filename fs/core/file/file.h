@@ -13,6 +13,7 @@
 #include "fs/core/file/ranges.h"
 
 struct given_up;
+struct selection;
 struct target;
 
 struct file {
@@ -80,6 +81,9 @@ struct file_layout *file_look(struct fs *fs, struct file *file, struct record *r
 /* Reads: how many bytes, fewer than len only at the end of the file, or an error, if there is one with any of them. */
 ssize_t file_read(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off);
 
+/* Reads like file_read, but from those subfiles alone that have something that is selected; see ioctl/store.h. */
+ssize_t file_read_only(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off, struct selection *only);
+
 /* Reads like file_read, but into a pipe, which is empty, where no byte has to be moved to its place. *ret_piped is how
  * much is then in the pipe: all that was read, or less, which is of no use: buf has all that was read then. */
 ssize_t file_read_piped(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off, int pipe,
@@ -87,6 +91,14 @@ ssize_t file_read_piped(struct fs *fs, struct file *file, void *buf, size_t len,
 
 /* Writes: how many bytes, fewer than len when a disk was full or failed behind them, or an error. */
 ssize_t file_write(struct fs *fs, struct file *file, const void *buf, size_t len, uint64_t off);
+
+/* Whether file_write_only can write what is selected of a range. */
+bool file_is_apart(struct file *file, size_t len, uint64_t off, const struct selection *only);
+
+/* Writes like file_write, but to those subfiles alone of whose bytes all are selected. -EAGAIN: there are others that
+ * have selected bytes, or the file is on its way to another layout; nothing was written. */
+ssize_t file_write_only(struct fs *fs, struct file *file, const void *buf, size_t len, uint64_t off,
+                        struct selection *only);
 
 /* Reads or writes bytes of one subfile, which lie one after the other there, as long as the file has that layout and is
  * not on its way to another: else -EAGAIN. */

@@ -5,6 +5,7 @@
 #include "fs/core/file/subfile.h"
 #include "fs/core/file/subfiles.h"
 #include "fs/core/file/target.h"
+#include "fs/core/file/touched.h"
 #include "fs/core/file/transfer.h"
 
 #include <limits.h>
@@ -14,7 +15,7 @@
 /* Reads what a plan says. io is held. */
 static int read_plan(struct fs *fs, struct file *file, struct plan *plan)
 {
-    int r = transfer_run(fs, file->now, plan, false);
+    int r = plan->n_shares > 0 ? transfer_run(fs, file->now, plan, false) : 0;
 
     return r < 0 ? r : transfer_finish_read(fs, file->now, plan);
 }
@@ -40,15 +41,9 @@ static size_t pipe_plan(struct fs *fs, struct file *file, const struct plan *pla
     return piped;
 }
 
-ssize_t file_read(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off)
-{
-    size_t piped;
-
-    return file_read_piped(fs, file, buf, len, off, -1, &piped);
-}
-
-ssize_t file_read_piped(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off, int pipe,
-                        size_t *ret_piped)
+/* only, or pipe and ret_piped: see file_read_only, file_read_piped; NULL, or -1. */
+static ssize_t read_range(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off, struct selection *only,
+                          int pipe, size_t *ret_piped)
 {
     cleanup(plan_done) struct plan plan = { 0 };
     uint64_t size;
@@ -61,6 +56,8 @@ ssize_t file_read_piped(struct fs *fs, struct file *file, void *buf, size_t len,
     len = off >= size ? 0 : MIN(len, size - off);
     if (len > 0)
         r = plan_init(&plan, file->now->layout, off, len, buf);
+    if (len > 0 && r == 0 && only != NULL)
+        r = plan_select(&plan, only, false);
     if (len > 0 && r == 0 && pipe >= 0)
         *ret_piped = pipe_plan(fs, file, &plan, pipe);
     if (errand.footprint != NULL && len > 0 && *ret_piped == len)
@@ -71,6 +68,26 @@ ssize_t file_read_piped(struct fs *fs, struct file *file, void *buf, size_t len,
     fs_end_io(fs);
     /* Fewer bytes than asked for would mean the end of the file. */
     return r < 0 ? r : (ssize_t) len;
+}
+
+ssize_t file_read(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off)
+{
+    size_t piped;
+
+    return read_range(fs, file, buf, len, off, NULL, -1, &piped);
+}
+
+ssize_t file_read_only(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off, struct selection *only)
+{
+    size_t piped;
+
+    return read_range(fs, file, buf, len, off, only, -1, &piped);
+}
+
+ssize_t file_read_piped(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off, int pipe,
+                        size_t *ret_piped)
+{
+    return read_range(fs, file, buf, len, off, NULL, pipe, ret_piped);
 }
 
 ssize_t file_read_subfile(struct fs *fs, struct file *file, const struct file_layout *layout, uint32_t slot, void *buf,
@@ -217,7 +234,15 @@ static void begin_to_write_behind(struct fs *fs, struct file *file, const struct
             file_write_behind(fs, file, gen, plan->share[i].slot);
 }
 
-static ssize_t write_once(struct fs *fs, struct file *file, const void *buf, size_t len, uint64_t off)
+/* The target of a migration has another layout, in which other bytes are apart. */
+static bool is_settled(const struct file *file, const struct file_writing *writing)
+{
+    return !writing->is_listed && file->next == NULL;
+}
+
+/* only: see file_write_only; NULL: everything is written. */
+static ssize_t write_once(struct fs *fs, struct file *file, const void *buf, size_t len, uint64_t off,
+                          struct selection *only)
 {
     cleanup(plan_done) struct plan plan = { 0 };
     struct file_writing writing;
@@ -227,7 +252,11 @@ static ssize_t write_once(struct fs *fs, struct file *file, const void *buf, siz
     if (n < 0)
         return n;
     gen = file->record.gen; /* changes only with io held exclusively */
-    n = plan_init(&plan, file->now->layout, off, len, drop_const(buf));
+    n = only == NULL || is_settled(file, &writing) ? 0 : -EAGAIN;
+    if (n == 0)
+        n = plan_init(&plan, file->now->layout, off, len, drop_const(buf));
+    if (n == 0 && only != NULL)
+        n = plan_select(&plan, only, true);
     if (n == 0) {
         plan_gather(&plan);
         n = write_plan(fs, file, &plan);
@@ -257,19 +286,43 @@ static ssize_t end_io(struct fs *fs, ssize_t n)
     return n;
 }
 
-ssize_t file_write(struct fs *fs, struct file *file, const void *buf, size_t len, uint64_t off)
+static ssize_t write_range(struct fs *fs, struct file *file, const void *buf, size_t len, uint64_t off,
+                           struct selection *only)
 {
     ssize_t n;
 
     if (len == 0)
         return fs->read_only ? -EROFS : 0;
     fs_begin_io(fs);
-    n = write_once(fs, file, buf, len, off);
+    n = write_once(fs, file, buf, len, off, only);
     if (n == -ENOSPC) {
         fs->calls->make_room(fs);
-        n = write_once(fs, file, buf, len, off);
+        n = write_once(fs, file, buf, len, off, only);
     }
     return end_io(fs, n);
+}
+
+ssize_t file_write(struct fs *fs, struct file *file, const void *buf, size_t len, uint64_t off)
+{
+    return write_range(fs, file, buf, len, off, NULL);
+}
+
+bool file_is_apart(struct file *file, size_t len, uint64_t off, const struct selection *only)
+{
+    cleanup(touched_done) struct touched touched = { 0 };
+    bool is_apart;
+
+    pthread_rwlock_rdlock(&file->io);
+    is_apart = file->next == NULL && touched_find(file->now->layout, off, len, only, &touched) == 0 &&
+               touched_is_apart(&touched);
+    pthread_rwlock_unlock(&file->io);
+    return is_apart;
+}
+
+ssize_t file_write_only(struct fs *fs, struct file *file, const void *buf, size_t len, uint64_t off,
+                        struct selection *only)
+{
+    return write_range(fs, file, buf, len, off, only);
 }
 
 /* Where the first n bytes of a plan's only share end in the file. */

@@ -3,6 +3,7 @@
 
 #include "fs/core/file/subfile.h"
 #include "fs/core/file/subfile_map.h"
+#include "fs/core/file/touched.h"
 #include "layout/map.h"
 
 #include <string.h>
@@ -14,10 +15,11 @@ const struct store_cost file_store_cost = {
 /* Runs shorter than this cost more to find in memory than to copy. */
 #define MIN_RUN 4096u
 
-static int store_read(void *ctx, void *buf, size_t len, uint64_t file_off)
+static int store_read(void *ctx, void *buf, size_t len, uint64_t file_off, struct selection *only)
 {
     const struct file_store *store = ctx;
-    ssize_t n = file_read(store->fs, store->file, buf, len, file_off);
+    ssize_t n = only != NULL ? file_read_only(store->fs, store->file, buf, len, file_off, only)
+                             : file_read(store->fs, store->file, buf, len, file_off);
 
     if (n < 0)
         return (int) n;
@@ -25,12 +27,12 @@ static int store_read(void *ctx, void *buf, size_t len, uint64_t file_off)
     return 0;
 }
 
-static int store_write(void *ctx, const void *buf, size_t len, uint64_t file_off)
+static int write_all(const struct file_store *store, const void *buf, size_t len, uint64_t file_off,
+                     struct selection *only)
 {
-    const struct file_store *store = ctx;
-
     while (len > 0) {
-        ssize_t n = file_write(store->fs, store->file, buf, len, file_off);
+        ssize_t n = only != NULL ? file_write_only(store->fs, store->file, buf, len, file_off, only)
+                                 : file_write(store->fs, store->file, buf, len, file_off);
 
         if (n < 0)
             return (int) n;
@@ -39,6 +41,23 @@ static int store_write(void *ctx, const void *buf, size_t len, uint64_t file_off
         file_off += (uint64_t) n;
     }
     return 0;
+}
+
+static int store_write(void *ctx, const void *buf, size_t len, uint64_t file_off)
+{
+    return write_all(ctx, buf, len, file_off, NULL);
+}
+
+static bool store_is_apart(void *ctx, size_t len, uint64_t file_off, const struct selection *only)
+{
+    const struct file_store *store = ctx;
+
+    return file_is_apart(store->file, len, file_off, only);
+}
+
+static int store_write_only(void *ctx, const void *buf, size_t len, uint64_t file_off, struct selection *only)
+{
+    return write_all(ctx, buf, len, file_off, only);
 }
 
 static uint64_t store_size(void *ctx)
@@ -108,20 +127,24 @@ static void store_unmap(void *ctx, size_t changed, uint64_t file_off)
 }
 
 /* One call for each subfile: a range of the file is a range of each. */
-static void store_prefetch(void *ctx, uint64_t len, uint64_t file_off)
+static void store_prefetch(void *ctx, uint64_t len, uint64_t file_off, const struct selection *only)
 {
+    cleanup(touched_done) struct touched touched = { 0 };
     const struct file_store *store = ctx;
     struct file *file = store->file;
 
     pthread_rwlock_rdlock(&file->io);
+    if (only != NULL)
+        (void) touched_find(file->now->layout, file_off, len, only, &touched);
     for (uint32_t slot = 0; slot < file->now->n_slots; slot++) {
         uint64_t lo = file_layout_len(file->now->layout, slot, file_off);
         uint64_t hi = file_layout_len(file->now->layout, slot, file_off + len);
         const struct disk *disk;
         int fd;
 
-        if (lo < hi && subfile_disk(store->fs, file->now, slot, &disk) == 0 && disk->ops->prefetch != NULL &&
-            watch_is_prompt(disk->watch) && subfile_open(store->fs, file->now, slot, SUBFILE_READ, &fd) == 0 && fd >= 0)
+        if (lo < hi && touched_has(&touched, slot) && subfile_disk(store->fs, file->now, slot, &disk) == 0 &&
+            disk->ops->prefetch != NULL && watch_is_prompt(disk->watch) &&
+            subfile_open(store->fs, file->now, slot, SUBFILE_READ, &fd) == 0 && fd >= 0)
             (void) disk_call(disk, prefetch, fd, lo, hi - lo);
     }
     pthread_rwlock_unlock(&file->io);
@@ -178,6 +201,8 @@ struct store file_store_of(struct file_store *file_store)
     static const struct store_ops ops = {
         .read = store_read,
         .write = store_write,
+        .is_apart = store_is_apart,
+        .write_only = store_write_only,
         .size = store_size,
         .map = store_map,
         .unmap = store_unmap,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/core/file/plan.h"
 
+#include "fs/core/file/touched.h"
 #include "ioctl/per_thread.h"
 #include "layout/gather.h"
 #include "layout/map.h"
@@ -257,6 +258,26 @@ int plan_init(struct plan *plan, const struct file_layout *layout, uint64_t file
     if (r < 0)
         plan_done(plan);
     return r;
+}
+
+int plan_select(struct plan *plan, struct selection *only, bool must_be_apart)
+{
+    cleanup(touched_done) struct touched touched = { 0 };
+    int r = touched_find(plan->layout, plan->file_off, plan->len, only, &touched);
+    uint32_t n = 0;
+
+    if (r < 0)
+        return r;
+    if (must_be_apart && !touched_is_apart(&touched))
+        return -EAGAIN;
+    for (uint32_t i = 0; i < plan->n_shares; i++) {
+        if (touched_has(&touched, plan->share[i].slot))
+            plan->share[n++] = plan->share[i];
+        else
+            only->left_out += plan->share[i].len;
+    }
+    plan->n_shares = n;
+    return 0;
 }
 
 uint64_t plan_prefix(const struct plan *plan)

@@ -11,6 +11,7 @@
 #define FALLSFS_FS_CORE_FILE_PLAN_H
 
 #include "fs/core/volume/file_layouts.h"
+#include "ioctl/store.h"
 
 #include <sys/uio.h>
 
@@ -41,6 +42,10 @@ struct plan {
  * the last byte a layout can reach. */
 int plan_init(struct plan *plan, const struct file_layout *layout, uint64_t file_off, uint64_t len, void *buf);
 void plan_done(struct plan *plan);
+
+/* Takes the shares out of a plan whose subfiles have nothing that is selected, and adds their bytes to those left out.
+ * must_be_apart: -EAGAIN when some subfile has selected bytes and others. */
+int plan_select(struct plan *plan, struct selection *only, bool must_be_apart);
 
 /* Makes a plan for a part of one subfile, as it lies there. plan_prefix knows nothing of such a plan. */
 void plan_init_share(struct plan *plan, const struct file_layout *layout, uint32_t slot, uint64_t sub_off, uint64_t len,

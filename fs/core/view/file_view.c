@@ -112,7 +112,7 @@ static ssize_t gather(struct file_view *file_view, struct file *file, const stru
     cleanup(file_store_done) struct file_store file_store = { .fs = file_view->fs, .file = file };
     struct store store = file_store_of(&file_store);
     cleanup(freep) uint8_t *spread = malloc(piece->span);
-    int r = spread == NULL ? -ENOMEM : store.ops->read(store.ctx, spread, piece->span, piece->file_off);
+    int r = spread == NULL ? -ENOMEM : store.ops->read(store.ctx, spread, piece->span, piece->file_off, NULL);
 
     if (r < 0)
         return r;
@@ -174,7 +174,7 @@ static ssize_t scatter(struct file_view *file_view, struct file *file, const str
 
     if (r < 0)
         return r;
-    r = store.ops->read(store.ctx, spread, piece->span, piece->file_off);
+    r = store.ops->read(store.ctx, spread, piece->span, piece->file_off, NULL);
     atomic_fetch_add_explicit(&file->reread, piece->span, memory_order_relaxed);
     if (r == 0) {
         (void) nest_scatter(file_view->view->nest, piece->file_off, piece->file_off + piece->span, spread, buf);
