@@ -72,6 +72,32 @@ static bool set_steps(struct habit_dim *dim, uint64_t n)
     return true;
 }
 
+/* Cells lie in as many layers as in rows. */
+static bool set_layers(struct habit_pass *pass, uint32_t side)
+{
+    for (uint32_t d = 0; d < pass->n_dims; d++)
+        if ((pass->dim[d].way != 0 && pass->dim[d].grid != side) || (pass->dim[d].way == 0 && pass->dim[d].grid > 1))
+            return false;
+    if (pass->is_either_way && side > 2)
+        return false;
+    pass->turns = side;
+    return true;
+}
+
+/* Whether no cell is empty. */
+static bool has_cells(const struct habit_pass *pass)
+{
+    for (uint32_t c = 0; c < pass->turns; c++)
+        for (uint32_t d = pass->turn; d < pass->n_dims; d++) {
+            struct habit_dim dim = pass->dim[d];
+
+            dim.grid = d == pass->turn ? pass->turns : dim.grid;
+            if (c < dim.grid && habit_part(&dim, c) >= habit_part_end(&dim, c))
+                return false;
+        }
+    return true;
+}
+
 /* Divided dimensions share the ranks. */
 static bool grow_grid(struct habit_pass *pass, uint32_t from, uint32_t to, uint32_t which)
 {
@@ -97,14 +123,14 @@ static bool grow_grid(struct habit_pass *pass, uint32_t from, uint32_t to, uint3
             to /= grid;
             pass->dim[divided[i]].grid = grid;
         }
-        return to == 1;
+        return to == 1 && (pass->turns == 0 || set_layers(pass, grid));
     }
     only = divided[which > 0 ? which - 1 : 0];
     grid = from / pass->dim[only].grid; /* of all others */
     if (to % grid != 0)
         return false;
     pass->dim[only].grid = to / grid;
-    return true;
+    return pass->turns == 0 || set_layers(pass, pass->dim[only].grid);
 }
 
 /* Makes the dimensions of a pass through an array those of another array: of several that one of the array is made of,
@@ -216,7 +242,7 @@ static bool set_size(struct habit_pass *pass, uint64_t data)
     for (uint32_t d = 0; d < pass->n_dims; d++)
         if (dim[d].to - dim[d].from <= dim[d].overlap && dim[d].grid > 1)
             return false;
-    return true;
+    return has_cells(pass);
 }
 
 /* Parts that stay what they are: with more of them the file grows. Nothing says what becomes of what is not divided. */
@@ -371,7 +397,7 @@ bool habit_equal(const struct habit *a, const struct habit *b)
     for (size_t i = 0; i < a->n_passes; i++) {
         const struct habit_pass *x = &a->pass[i], *y = &b->pass[i];
 
-        if (x->copies != y->copies || x->end != y->end)
+        if (x->copies != y->copies || x->end != y->end || x->turns != y->turns)
             return false;
         for (uint32_t d = 0; d < x->n_dims; d++)
             if (!dim_equal(&x->dim[d], &y->dim[d]))

@@ -8,7 +8,14 @@
  *
  * A pass is a walk forwards through the file, all reading or all writing. Its accesses are a box of an array: either
  * the one that somebody said the file is, or one whose rows are the distances that come again. What all ranks have of a
- * dimension is the same, or divides it. A rule that does not give back every access that was traced is none. */
+ * dimension is the same, or divides it. Of an array that was said it may also be one cell of each layer, always the next
+ * one, so that every rank has work in every layer, and in every row and column of cells:
+ *
+ *     layer 0   0 1 2   layer 1   8 6 7   layer 2   4 5 3        9 ranks, turns 3
+ *               3 4 5             2 0 1             7 8 6
+ *               6 7 8             5 3 4             1 2 0
+ *
+ * A rule that does not give back every access that was traced is none. */
 #ifndef FALLSFS_FS_LEARN_HABIT_H
 #define FALLSFS_FS_LEARN_HABIT_H
 
@@ -36,6 +43,7 @@ struct habit_dim {
     enum habit_rounding rounding;
     unsigned roundings; /* a bit for each that its parts may come from: all of them, where they are even */
     bool is_real;       /* it is a dimension of the array that was said, and no part of one */
+    int way;            /* the next layer has the part behind, 1, or before, -1; 0: the same */
 };
 
 struct habit_pass {
@@ -45,6 +53,8 @@ struct habit_pass {
     uint32_t copies;        /* ranks that have the same */
     bool reversed;          /* the next rank is the next part of the first dimension divided, not of the last */
     uint64_t base, end;     /* where the array begins in the file, and bytes of it that there are */
+    uint32_t turn, turns;   /* that dimension is made of so many layers; 0: there are none */
+    bool is_either_way;     /* of two layers nobody knows which way the parts go */
     struct habit_dim dim[HABIT_MAX_DIMS];
 };
 
@@ -72,10 +82,15 @@ void habit_done(struct habit *habit);
 uint64_t habit_part(const struct habit_dim *dim, uint32_t c);
 uint64_t habit_part_end(const struct habit_dim *dim, uint32_t c);
 
+/* Where a layer ends. */
+uint64_t habit_layer_end(const struct habit_pass *pass, uint32_t layer);
+
 /* The accesses of one rank of a group in one pass, in order. */
 struct habit_walk {
     const struct habit_pass *pass;
     uint64_t lo[HABIT_MAX_DIMS], hi[HABIT_MAX_DIMS], at[HABIT_MAX_DIMS];
+    uint32_t part[HABIT_MAX_DIMS]; /* in the first layer */
+    uint32_t layer;
     bool is_over;
 };
 

@@ -363,6 +363,100 @@ static int find_array(const struct learning *learning, const struct array *array
     return r;
 }
 
+/* -- cells -- */
+
+/* Dimensions that may be made of cells: one of layers, and one or two that are divided in each. */
+struct cells {
+    uint32_t turn, dim[2], n, side;
+};
+
+static void divide_into_cells(struct habit_pass *pass, const struct cells *cells, unsigned ways,
+                              enum habit_rounding rounding)
+{
+    pass->turn = cells->turn;
+    pass->turns = cells->side;
+    pass->dim[cells->turn].rounding = rounding;
+    for (uint32_t i = 0; i < cells->n; i++) {
+        struct habit_dim *dim = &pass->dim[cells->dim[i]];
+
+        dim->grid = cells->side;
+        dim->rounding = rounding;
+        dim->way = (ways >> i & 1) != 0 ? -1 : 1;
+    }
+}
+
+/* All ways to go on from layer to layer, and all roundings. */
+static int try_cells(const struct learning *learning, const struct cells *cells, struct habit_pass *pass)
+{
+    struct habit_pass found = *pass;
+    unsigned fits = 0;
+
+    for (unsigned ways = 0; fits == 0 && ways < 1u << cells->n; ways++)
+        for (unsigned rounding = HABIT_ROUNDINGS; rounding-- > 0;) {
+            struct habit_pass tried = *pass;
+            int r;
+
+            divide_into_cells(&tried, cells, ways, (enum habit_rounding) rounding);
+            r = number_ranks(learning, &tried);
+            if (r == 0)
+                r = find_whole(learning, &tried);
+            if (r == -ENOMEM)
+                return r;
+            if (r == 0)
+                found = tried;
+            fits |= (unsigned) (r == 0) << rounding;
+        }
+    if (fits == 0)
+        return -EDOM;
+    found.is_either_way = cells->side == 2;
+    found.dim[cells->turn].roundings = fits;
+    for (uint32_t i = 0; i < cells->n; i++)
+        found.dim[cells->dim[i]].roundings = fits;
+    *pass = found;
+    return 0;
+}
+
+/* Whether so many ranks have such cells; how many of them lie in a row. */
+static bool is_side(const struct habit_pass *pass, struct cells *cells, uint32_t n_ranks)
+{
+    uint32_t side = 2;
+
+    while (cells->n == 2 ? side * side < n_ranks : side < n_ranks)
+        side++;
+    cells->side = side;
+    return (cells->n == 2 ? side * side : side) == n_ranks && side <= pass->dim[cells->turn].n &&
+           side <= pass->dim[cells->dim[0]].n && side <= pass->dim[cells->dim[1]].n;
+}
+
+/* Tries each dimension of an array that was said for layers, and the faster ones for what is divided in them. */
+static int find_cells(struct learning *learning, const struct array *array, uint64_t size, struct habit_pass *pass)
+{
+    int r;
+
+    *pass = (struct habit_pass){ .writes = touch_at(learning->split, learning->course[0].first)->writes,
+                                 .base = array->header };
+    if (array->header > learning->lowest)
+        return -EDOM;
+    learning->n_strides = 0; /* the distances between cells are none of the array */
+    r = set_dims(learning, array, size, pass);
+    if (r < 0)
+        return r;
+    for (uint32_t i = 0; i < learning->n_ranks; i++)
+        set_box(learning, pass, i);
+    for (uint32_t d = 0; d < pass->n_dims; d++)
+        pass->dim[d].to = pass->dim[d].n;
+    r = -EDOM;
+    for (uint32_t turn = 0; turn + 1 < pass->n_dims; turn++)
+        for (uint32_t a = turn + 1; a < pass->n_dims; a++)
+            for (uint32_t b = a; b < pass->n_dims && r == -EDOM; b++) {
+                struct cells cells = { turn, { a, b }, a == b ? 1 : 2, 0 };
+
+                if (is_side(pass, &cells, learning->n_ranks))
+                    r = try_cells(learning, &cells, pass);
+            }
+    return r;
+}
+
 int habit_learn_pass(const struct split *split, uint32_t group, uint32_t n_ranks, uint32_t index,
                      const struct array *array, uint64_t size, struct habit_pass *ret_pass)
 {
@@ -371,5 +465,7 @@ int habit_learn_pass(const struct split *split, uint32_t group, uint32_t n_ranks
 
     for (uint32_t i = 0; r == 0 && i < learning.n_ranks; i++)
         r = find_strides(&learning, i);
-    return r < 0 ? r : find_array(&learning, array, size, ret_pass);
+    if (r == 0)
+        r = find_array(&learning, array, size, ret_pass);
+    return r == -EDOM && array != NULL ? find_cells(&learning, array, size, ret_pass) : r;
 }

@@ -37,6 +37,28 @@ uint64_t habit_part_end(const struct habit_dim *dim, uint32_t c)
     return habit_part(dim, c + 1) + (dim->to - dim->from - shared(dim));
 }
 
+uint64_t habit_layer_end(const struct habit_pass *pass, uint32_t layer)
+{
+    struct habit_dim layers = pass->dim[pass->turn];
+
+    layers.grid = pass->turns;
+    return habit_part_end(&layers, layer);
+}
+
+/* Takes the parts that the rank has in a layer. */
+static void enter_layer(struct habit_walk *walk, uint32_t layer)
+{
+    walk->layer = layer;
+    for (uint32_t d = walk->pass->turn + 1; d < walk->pass->n_dims; d++) {
+        const struct habit_dim *dim = &walk->pass->dim[d];
+        uint32_t on = dim->way < 0 ? dim->grid - layer % dim->grid : dim->way > 0 ? layer : 0;
+        uint32_t c = (walk->part[d] + on) % dim->grid;
+
+        walk->lo[d] = walk->at[d] = habit_part(dim, c);
+        walk->hi[d] = habit_part_end(dim, c);
+    }
+}
+
 void habit_walk_init(struct habit_walk *walk, const struct habit_pass *pass, uint32_t rank)
 {
     *walk = (struct habit_walk){ .pass = pass };
@@ -44,6 +66,7 @@ void habit_walk_init(struct habit_walk *walk, const struct habit_pass *pass, uin
         uint32_t d = pass->reversed ? i : pass->n_dims - 1 - i, c = rank % pass->dim[d].grid;
 
         rank /= pass->dim[d].grid;
+        walk->part[d] = c;
         walk->lo[d] = walk->at[d] = habit_part(&pass->dim[d], c);
         walk->hi[d] = habit_part_end(&pass->dim[d], c);
         walk->is_over |= walk->lo[d] >= walk->hi[d];
@@ -58,10 +81,17 @@ static void step(struct habit_walk *walk)
     while (d > 0) {
         d--;
         if (++walk->at[d] < walk->hi[d])
-            return;
+            break;
         walk->at[d] = walk->lo[d];
+        walk->is_over = d == 0;
     }
-    walk->is_over = true;
+    walk->is_over |= walk->pass->whole == 0;
+    if (walk->pass->turns == 0 || d > walk->pass->turn)
+        return;
+    if (d < walk->pass->turn)
+        enter_layer(walk, 0);
+    else if (walk->at[d] == habit_layer_end(walk->pass, walk->layer))
+        enter_layer(walk, walk->layer + 1);
 }
 
 bool habit_walk_next(struct habit_walk *walk, uint64_t *ret_off, uint64_t *ret_end)

@@ -14,6 +14,7 @@ enum kind {
     KIND_SEISMIC,    /* a part for each of y records of 96 x, written whole, read in 48 pieces */
     KIND_TILES,      /* a square of tiles of y rows of x elements, each 2 elements and one row into its neighbours */
     KIND_CONTIGUOUS, /* perf: each one access of x */
+    KIND_CELLS, /* BT-IO as it is: as blocks, but z divided, too, and the next cell, down and left, in each layer */
     KINDS,
 };
 
@@ -77,20 +78,60 @@ static struct region region_of(const struct run_of *run, uint32_t rank, bool wri
             row * run->y * line + col * run->x * run->elem, run->y + 1, line, 1, 0, (run->x + 2) * run->elem
         };
     case KIND_CONTIGUOUS:
+    case KIND_CELLS:
     case KINDS:
         break;
     }
     return (struct region){ rank * run->x * run->elem, 1, 0, 1, 0, run->x * run->elem };
 }
 
-static void add_touch(struct touches *touches, uint32_t rank, const struct region *region, uint64_t i, bool writes)
+struct access {
+    uint64_t off, len;
+};
+
+/* Access i of a rank that has a cell in each layer; false: there are not so many. */
+static bool cell_access(const struct run_of *run, uint32_t rank, uint64_t i, struct access *ret_access)
 {
-    uint64_t off = region->off + i / region->rows * region->plane_stride + i % region->rows * region->row_stride;
+    uint32_t side = side_of(run->ranks), layer = 0;
+
+    for (uint64_t z = 0; z < run->z; z++) {
+        while (z >= begin_of(run->z, side, layer + 1))
+            layer++;
+
+        uint32_t row = (rank / side + layer) % side, col = (rank % side + side - layer) % side;
+        uint64_t y = begin_of(run->y, side, row), rows = begin_of(run->y, side, row + 1) - y;
+        uint64_t x = begin_of(run->x, side, col);
+
+        if (i < rows) {
+            *ret_access = (struct access){ (((z * run->y) + y + i) * run->x + x) * run->elem,
+                                           (begin_of(run->x, side, col + 1) - x) * run->elem };
+            return true;
+        }
+        i -= rows;
+    }
+    return false;
+}
+
+static bool access_of(const struct run_of *run, uint32_t rank, bool writes, uint64_t i, struct access *ret_access)
+{
+    struct region region = region_of(run, rank, writes);
+
+    if (run->kind == KIND_CELLS)
+        return cell_access(run, rank, i, ret_access);
+    *ret_access =
+        (struct access){ region.off + i / region.rows * region.plane_stride + i % region.rows * region.row_stride,
+                         region.len };
+    return i < region.rows * region.planes;
+}
+
+static void add_touch(struct touches *touches, uint32_t rank, const struct access *access, bool writes)
+{
+    uint64_t end = access->off + access->len;
 
     cr_assert(array_grow(touches->touch, touches->n));
-    touches->touch[touches->n] = (struct touch){ off, off + region->len, touches->n, rank, writes };
+    touches->touch[touches->n] = (struct touch){ access->off, end, touches->n, rank, writes };
     touches->n++;
-    touches->end = MAX(touches->end, off + region->len);
+    touches->end = MAX(touches->end, end);
 }
 
 /* Runs it: all is written, then all is read. */
@@ -99,22 +140,20 @@ static struct touches touches_of(const struct run_of *run)
     struct touches touches = { .n_ranks = run->ranks, .first = calloc(run->ranks, sizeof(size_t)) };
 
     for (int pass = 0; pass < 2; pass++) {
-        uint64_t most = 0;
+        struct access access;
+        bool any = true;
 
-        for (uint32_t rank = 0; rank < run->ranks; rank++) {
-            struct region region = region_of(run, rank, pass == 0);
-
-            for (uint64_t i = 0; run->in_turn && i < region.rows * region.planes; i++)
-                add_touch(&touches, rank, &region, i, pass == 0);
-            most = MAX(most, region.rows * region.planes);
+        for (uint32_t rank = 0; run->in_turn && rank < run->ranks; rank++)
+            for (uint64_t i = 0; access_of(run, rank, pass == 0, i, &access); i++)
+                add_touch(&touches, rank, &access, pass == 0);
+        for (uint64_t i = 0; !run->in_turn && any; i++) {
+            any = false;
+            for (uint32_t rank = 0; rank < run->ranks; rank++)
+                if (access_of(run, rank, pass == 0, i, &access)) {
+                    add_touch(&touches, rank, &access, pass == 0);
+                    any = true;
+                }
         }
-        for (uint64_t i = 0; !run->in_turn && i < most; i++)
-            for (uint32_t rank = 0; rank < run->ranks; rank++) {
-                struct region region = region_of(run, rank, pass == 0);
-
-                if (i < region.rows * region.planes)
-                    add_touch(&touches, rank, &region, i, pass == 0);
-            }
     }
     for (size_t i = touches.n; i-- > 0;)
         touches.first[touches.touch[i].rank] = i;
@@ -126,7 +165,7 @@ static struct array array_of(const struct run_of *run)
 {
     uint32_t side = side_of(run->ranks);
 
-    if (run->kind == KIND_BLOCKS)
+    if (run->kind == KIND_BLOCKS || run->kind == KIND_CELLS)
         return (struct array){ .ndims = 3, .elem = run->elem, .size = { run->z, run->y, run->x } };
     if (run->kind == KIND_TILES)
         return (struct array){ .ndims = 2, .elem = run->elem, .size = { side * run->y + 1, side * run->x + 2 } };
@@ -147,7 +186,7 @@ static bool is_same(const struct touches *a, const struct touches *b)
 /* Whether rows are divided into whole elements. */
 static bool divides(const struct run_of *run)
 {
-    return run->x % (run->kind == KIND_BLOCKS ? side_of(run->ranks) : run->ranks) == 0;
+    return run->x % (run->kind == KIND_BLOCKS || run->kind == KIND_CELLS ? side_of(run->ranks) : run->ranks) == 0;
 }
 
 /* What comes of predicting one run from another, and perhaps the beginning of a third. */
@@ -201,6 +240,10 @@ struct predict_case {
     {                                      \
         KIND_BLOCKS, p, n, n, n, 40, false \
     }
+#define CELLS(p, n)                       \
+    {                                     \
+        KIND_CELLS, p, n, n, n, 40, false \
+    }
 #define COLUMNS(p, y, x)                   \
     {                                      \
         KIND_COLUMNS, p, 1, y, x, 8, false \
@@ -244,6 +287,14 @@ ParameterizedTestParameters(predict, tells)
         { "fewer processes", BLOCKS(16, 24), BLOCKS(4, 24), NOTHING, 0, true, false, 0, 0 },
         { "many processes", BLOCKS(400, 40), BLOCKS(1600, 40), BLOCKS(100, 40), 300, false, false, 0, 0 },
         { "no square", BLOCKS(16, 24), BLOCKS(8, 24), NOTHING, 0, true, false, -EDOM, PREDICT_SEVERAL },
+        { "cells of BT-IO", CELLS(16, 102), CELLS(25, 102), NOTHING, 0, true, false, 0, 0 },
+        { "fewer cells", CELLS(16, 30), CELLS(9, 30), NOTHING, 0, true, false, 0, 0 },
+        { "cells of a larger cube", CELLS(9, 12), CELLS(16, 20), NOTHING, 0, true, true, 0, 0 },
+        { "two layers go both ways", CELLS(4, 12), CELLS(16, 12), NOTHING, 0, true, false, -EDOM, PREDICT_NONE },
+        { "as many cells in more", CELLS(4, 12), CELLS(4, 24), NOTHING, 0, true, true, 0, 0 },
+        { "cells of an array nobody knows", CELLS(9, 12), CELLS(16, 12), NOTHING, 0, false, false, -EDOM,
+          PREDICT_IRREGULAR },
+        { "more cells than planes", CELLS(9, 5), CELLS(36, 5), NOTHING, 0, true, false, -EDOM, PREDICT_NONE },
         { "columns, the array is known", COLUMNS(4, 30, 64), COLUMNS(8, 30, 64), NOTHING, 0, true, false, 0, 0 },
         { "not known: longer, or more?", COLUMNS(4, 30, 64), COLUMNS(8, 30, 64), NOTHING, 0, false, false, -EDOM,
           PREDICT_SEVERAL },
@@ -335,12 +386,12 @@ Test(predict, joins_what_was_cut)
 static struct run_of random_run(struct rng *rng, enum kind kind, bool in_turn)
 {
     static const uint32_t square[] = { 4, 9, 16, 25 };
-    bool is_square = kind == KIND_BLOCKS || kind == KIND_TILES;
+    bool is_square = kind == KIND_BLOCKS || kind == KIND_TILES || kind == KIND_CELLS;
     uint32_t ranks = is_square ? square[rng_below(rng, ARRAY_SIZE(square))] : (uint32_t) rng_between(rng, 2, 12);
 
     return (struct run_of){ kind,
                             ranks,
-                            rng_between(rng, 2, 4),
+                            kind == KIND_CELLS ? rng_between(rng, 5, 9) : rng_between(rng, 2, 4),
                             13 + rng_below(rng, 24),
                             13 + rng_below(rng, 24),
                             rng_between(rng, 1, 40),
@@ -363,11 +414,11 @@ Test(predict, never_tells_what_is_not)
 
         to.z = also.z = from.z;
         to.elem = also.elem = from.elem;
-        if (kind != KIND_BLOCKS && rng_chance(&rng, 50))
+        if (kind != KIND_BLOCKS && kind != KIND_CELLS && rng_chance(&rng, 50))
             to.x = also.x = from.x;
         else
             to.y = also.y = from.y; /* what grows is the first dimension, or the last */
-        knows_array = kind != KIND_SEISMIC && kind != KIND_CONTIGUOUS && rng_chance(&rng, 50);
+        knows_array = kind == KIND_CELLS || (kind != KIND_SEISMIC && kind != KIND_CONTIGUOUS && rng_chance(&rng, 50));
         n_also = rng_chance(&rng, 50) ? 0 : rng_between(&rng, 4, 500);
         r = foretell(&from, &to, knows_array ? NULL : &also, n_also, knows_array, knows_array, &why, &same, &rounded);
         cr_assert(r == 0 || r == -EDOM, RNG_SEED ": %d", rng.seed, r);

@@ -77,7 +77,7 @@ static int refuse(const struct profile *profile, const struct profile_options *o
         return attrs_refuse(
             why, -EINVAL,
             "no rule of what was traced comes to that number of processes and that size: parts of a grid "
-            "must go up in them; trace such a run");
+            "must go up in them, and of cells that change from layer to layer four tell too little; trace such a run");
     case PREDICT_ALSO:
         return attrs_refuse(
             why, -EINVAL,
