@@ -106,8 +106,25 @@ make_file r 400000
 ok 'record' trace record --every -o "$work/trace" "$mnt/r" -- sh -c "'$client' plain '$mnt/r' 3 3000 >'$work/done'"
 same_accesses 'record' "$work/trace" "$work/done"
 same 'it is over' "$(field state "$mnt/r")" off
-not 'a command that fails' trace record -o "$work/trace" "$mnt/r" -- false
-not 'no such command' trace record -o "$work/trace" "$mnt/r" -- /no/such/command
+# ends_with STATUS NAME COMMAND...: what fallsctl trace record ends with
+ends_with() {
+    local status=$1 name=$2
+    shift 2
+    trace record -o "$work/trace" "$@" >"$work/said" 2>&1
+    same "$name" "$?" "$status"
+}
+ends_with 3 'a command that fails' "$mnt/r" -- sh -c 'exit 3'
+ok 'it says so' grep -qx 'sh: ended with status 3; what it did is in the trace' "$work/said"
+ends_with 137 'a command that is killed' "$mnt/r" -- sh -c 'kill -KILL $$'
+ok 'it says so' grep -qx 'sh: killed by signal 9; what it did is in the trace' "$work/said"
+ends_with 127 'no such command' "$mnt/r" -- /no/such/command
+ends_with 126 'no program' "$mnt/r" -- "$mnt/r"
+ends_with 1 'no trace' "$work/no such file" -- true
+rm -f "$work/trace"
+ends_with 2 'no command' "$mnt/r" --
+ok 'it says so' grep -qF "which command is to run? None stands behind '--'" "$work/said"
+not 'and writes nothing' test -e "$work/trace"
+ends_with 1 'a path behind it' -- "$work/no such file"
 same 'it is over' "$(field state "$mnt/r")" off
 "$fallsctl" trace record -o "$work/trace" "$mnt/r" &
 recorder=$!
