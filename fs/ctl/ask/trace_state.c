@@ -46,7 +46,7 @@ int trace_state_get(const char *path, struct trace_state *ret_state, char ret_wh
     if (r == -ENODATA)
         return attrs_refuse(ret_why, r, "the daemon of this mount is older than traces");
     if (r < 0)
-        return attrs_refuse(ret_why, r, "%s", strerror(-r));
+        return attrs_refuse(ret_why, r, "%s", attrs_strerror(r));
     if (sscanf(text, "state=%7s how=%7s open=%" SCNu64 " records=%" SCNu64 " dropped=%" SCNu64 " sample=%u", state, how,
                &found.n_open, &found.records, &found.dropped, &found.sample) != 6)
         return attrs_refuse(ret_why, -EPROTO, "the mount says of its trace what this fallsctl does not know");
@@ -67,7 +67,7 @@ int trace_state_stream(const char *path, char **ret_stream, char **ret_below, ch
     if (r == 0)
         r = mounts_resolve(&mounts, path, &full);
     if (r < 0)
-        return attrs_refuse(ret_why, r, "%s", strerror(-r));
+        return attrs_refuse(ret_why, r, "%s", attrs_strerror(r));
     place = mounts_around(&mounts, full, &below);
     if (place == NULL)
         return attrs_refuse(ret_why, -ENODATA, "lies in no mounted fallsfs; 'fallsctl status' lists those");
