@@ -51,6 +51,7 @@ ok 'reads and writes' sh -c "'$client' plain '$mnt/a' 1 2000 >'$work/done'"
 ok 'export' trace export -o "$work/trace" "$mnt/a"
 same_accesses 'reads and writes by threads' "$work/trace" "$work/done"
 same 'it says how many' "$(field records "$mnt/a")" 2000
+ok 'and of what' grep -q '; of all that is traced in this mount, 2000 accesses kept, 0 dropped$' <(trace status "$mnt")
 ok 'sections' sh -c "'$client' sections '$mnt/a' >>'$work/done'"
 ok 'tickets' sh -c "'$client' tickets '$mnt/a' >>'$work/done'"
 ok 'a group' sh -c "'$client' group '$mnt/a' 4 >>'$work/done'"
