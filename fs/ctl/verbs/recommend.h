@@ -14,6 +14,7 @@ void recommend_json(struct json *json, const struct recommending *asked, const s
 void replicas_print(const struct recommendation *found);
 void replicas_json(struct json *json, const struct recommendation *found);
 
+enum ctl_status recommend_say(const struct recommending *asked, const struct recommendation *found, bool as_json);
 enum ctl_status recommend_say_together(const struct together *together, bool as_json);
 
 #endif
