@@ -61,7 +61,14 @@ static void print_file(const struct recommending *asked)
     utf8_print_word(stdout, asked->called != NULL ? asked->called : path[0] != 0 ? path : "FILE");
 }
 
-static void print_advice(const struct recommendation *found, const struct recommending *asked)
+void recommend_to_do(const struct recommending *asked, const char *layout)
+{
+    printf("to do: fallsctl migrate -L '%s' ", layout);
+    print_file(asked);
+    putchar('\n');
+}
+
+static void print_advice(const struct recommendation *found, const struct recommending *asked, bool applies)
 {
     const struct candidate *best = &found->candidate[0];
 
@@ -70,11 +77,8 @@ static void print_advice(const struct recommendation *found, const struct recomm
         return;
     }
     printf("best: %s\n", best->text);
-    if (found->now != NULL) {
-        printf("to do: fallsctl migrate -L '%s' ", best->text);
-        print_file(asked);
-        putchar('\n');
-    }
+    if (found->now != NULL && !applies)
+        recommend_to_do(asked, best->text);
 }
 
 /* Says what is not traced but follows, and what is thought there. */
@@ -93,7 +97,7 @@ static void print_predicted(const struct profile *profile)
         puts("note: rows are divided to the byte, since nobody has said what they are made of: --array does");
 }
 
-static enum ctl_status print_all(const struct recommending *asked, const struct recommendation *found)
+static enum ctl_status print_all(const struct recommending *asked, const struct recommendation *found, bool applies)
 {
     const struct profile *profile = asked->profile;
 
@@ -107,7 +111,7 @@ static enum ctl_status print_all(const struct recommending *asked, const struct 
     print_predicted(profile);
     if (print_table(found) < 0)
         return report(false, "out of memory");
-    print_advice(found, asked);
+    print_advice(found, asked, applies);
     replicas_print(found);
     return CTL_OK;
 }
@@ -162,7 +166,8 @@ static enum ctl_status json_all(const struct recommending *asked, const struct r
     return CTL_OK;
 }
 
-enum ctl_status recommend_say(const struct recommending *asked, const struct recommendation *found, bool as_json)
+enum ctl_status recommend_say(const struct recommending *asked, const struct recommendation *found, bool as_json,
+                              bool applies)
 {
-    return as_json ? json_all(asked, found) : print_all(asked, found);
+    return as_json ? json_all(asked, found) : print_all(asked, found, applies);
 }
