@@ -19,6 +19,8 @@ const char *attrs_strerror(int r)
 {
     if (r == -ENOTCONN)
         return "its daemon is gone: unmount it and mount it again";
+    if (r == -EROFS)
+        return "the mount is read-only: unmount it and mount it again without -o ro";
     return strerror(-r);
 }
 

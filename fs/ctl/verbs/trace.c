@@ -126,7 +126,7 @@ static void order(struct paths *paths, const char *path, const struct doing *doi
     int r = doing->stops || doing->begins != NULL ? attrs_check(path, &ignored, why) : 0;
 
     if (r == 0 && doing->stops)
-        r = attrs_set(path, "trace", "stop", why);
+        r = trace_order_end(path, why);
     else if (r == 0 && doing->begins != NULL)
         r = trace_order_give(doing->begins, path, why);
     if (r < 0)
