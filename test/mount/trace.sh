@@ -67,6 +67,7 @@ same_accesses 'nothing after the end' "$work/trace" "$work/done"
 refused 'to stop it again' 'you have begun no trace here' trace stop "$mnt/a"
 
 # -- of a path --
+# needs: every access
 mkdir -p "$mnt/below/q" "$mnt/belowq"
 for name in below/a below/q/b belowq/c below.x; do
     make_file "$name" 100000
