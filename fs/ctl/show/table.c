@@ -30,8 +30,8 @@ static bool is_shown(const struct table *table, size_t column)
     return false;
 }
 
-/* Shows the columns that the list names, too: all columns of each name; once: those that are shown already are not shown
- * again. False: a name is no column's, or they are too many. */
+/* Shows the columns that the list names, too: all columns of each name; once: not those that are shown already. False:
+ * a name is no column's, or they are too many. */
 static bool choose(struct table *table, const char *list, bool once)
 {
     for (size_t len; *list != 0; list += len + (list[len] == ',')) {

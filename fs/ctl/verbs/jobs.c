@@ -238,7 +238,8 @@ static void json_orders(struct request *request, struct question *const question
     json_close(&request->json, ']');
 }
 
-/* Waits for an answer of one of those that are listed, and takes the question; NULL: it has been said why there is none. */
+/* Waits for an answer of one of those that are listed, and takes the question; NULL: it has been said why there is
+ * none. */
 static struct question *await_listed(struct request *request, const char *target, struct question *question,
                                      const struct timespec *until)
 {
