@@ -53,7 +53,7 @@ enum {
 struct options {
     char **disk;
     uint32_t n;
-    bool repair, preen, force, copies, free_orphans, home_lost, as_json;
+    bool looks, repair, preen, force, copies, free_orphans, home_lost, as_json;
     bool help, version;
 };
 
@@ -288,7 +288,7 @@ static bool take_letters(const char *word, struct options *options)
 {
     for (word++; *word != 0; word++) {
         if (*word == 'n')
-            options->repair = options->preen = false;
+            options->looks = true;
         else if (*word == 'y')
             options->repair = true;
         else if (*word == 'a' || *word == 'p')
@@ -337,6 +337,8 @@ static int parse(int argc, char **argv, struct options *options)
         return 0;
     if (options->n == 0)
         return complain("which disks?", NULL);
+    if (options->looks && options->repair)
+        return complain("-n writes nothing, and -y, -a and -p repair: which? Leave the others out", NULL);
     if ((options->copies || options->home_lost) && !options->repair)
         return complain("--copies and --home-lost write: give -y, too", NULL);
     if (options->free_orphans && options->home_lost)

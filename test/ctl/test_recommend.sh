@@ -15,7 +15,7 @@ complain() {
     failed=1
 }
 
-# refused STATUS GLOB WORD...: why not
+# refused STATUS GLOB WORD...: why not, or, with 0, what it says beside its answer
 refused() {
     local want=$1 why=$2 got status
     shift 2
@@ -75,8 +75,29 @@ refused 1 '*--size 128x128 is a shape: say with --array*' --size 128x128 4.txt m
 refused 1 '*--size 128x is no shape of 2 dimensions*' --size 128x --array "$columns" 4.txt matrix
 refused 1 '*--size much is no number of bytes*' --size much 4.txt matrix
 refused 2 '*say --procs or --size, too*' --also 2.txt 4.txt matrix
-refused 2 '*--procs*' --procs 0 4.txt matrix
-refused 2 '*--growth*' --growth fast --procs 9 4.txt matrix
+refused 2 '*--procs takes a number of processes, from 1 to 4096: 0 *' --procs 0 4.txt matrix
+refused 2 '*--growth takes lengths or numbers: fast *' --growth fast --procs 9 4.txt matrix
+refused 2 '*--for takes read, write or both: reads *' --for reads 4.txt matrix
+refused 2 '*--disks takes a number of disks, from 1 to 256: 257 *' --disks 257 4.txt matrix
+refused 2 '*--seek takes milliseconds, from 0 to 10000, as 8 or 0.1: 8ms *' --seek 8ms 4.txt matrix
+refused 2 '*--rate takes bytes a second, 1K at least, as 100M: 1 *' --rate 1 4.txt matrix
+
+# -- what is not there --
+# Nobody writes to it: there is nothing to go by.
+grep -v write 2.txt >reads.txt
+refused 1 '*/matrix: nobody writes to it in what was traced, so --for write has nothing to go by: *' --for write reads.txt matrix
+recommends '.error.why | endswith("or trace a program that does")' true --for write reads.txt matrix
+recommends '.candidates | length > 1' true --for read reads.txt matrix
+awk 'BEGIN { for (i = 0; i < 8; i++) for (f = 0; f < 2; f++)
+    printf "%d 9.%06d p%s64(3</w/f%d>, \"\"..., 1000, %d) = 1000\n", 10 + f, 2 * i + f, f ? "write" : "read", f, i * 1000 }' >one_each.txt
+refused 1 '*/w/f1: nobody reads from it*' --for read one_each.txt f1
+refused 0 '/w/f1: nobody reads from it in what was traced: for that all layouts are alike' --for read --disks 4 --trace one_each.txt
+sed 's/pwrite64/pread64/' one_each.txt >files_read.txt
+refused 1 '/w/f0, and all other files: nobody writes to it*' --for write --trace files_read.txt
+# An array that is longer than the file.
+refused 0 '*/matrix: the array of --array ends at 128K, the file at 32K: *--size*' --array 'shape=128x128 elem=8' 4.txt matrix
+refused 0 '' --array "$columns" 4.txt matrix
+refused 0 '' --array "$columns" --size 128x128 4.txt matrix
 
 # -- what is not regular --
 awk 'BEGIN { for (i = 0; i < 60; i++) printf "%d 9.%03d pread64(3</w/f>, \"\"..., %d, %d) = %d\n",

@@ -61,6 +61,19 @@ Test(table, columns_that_are_asked_for)
                                                                                        "d1      10\n");
 }
 
+Test(table, a_column_more_that_is_shown_already_is_shown_once)
+{
+    cr_expect_str_eq(print_two("SIZE,DISK", &(struct table_options){ .columns = "+size" }), "SIZE  DISK\n"
+                                                                                            "   9  d0\n"
+                                                                                            "  10  d1\n");
+    cr_expect_str_eq(print_two("DISK", &(struct table_options){ .columns = "+SIZE,DISK,SIZE" }), "DISK  SIZE\n"
+                                                                                                 "d0       9\n"
+                                                                                                 "d1      10\n");
+    cr_expect_str_eq(print_two("SIZE", &(struct table_options){ .columns = "DISK,DISK" }), "DISK  DISK\n"
+                                                                                           "d0    d0\n"
+                                                                                           "d1    d1\n");
+}
+
 Test(table, no_headings)
 {
     const char *table = print_two("DISK,SIZE", &(struct table_options){ .no_headings = true });

@@ -170,6 +170,10 @@ what='command line'
 "$fsck" --help | grep -q '^usage: fsck.fallsfs' || complain 'no help'
 says 16 '*unknown option: -x*' -x
 says 16 '*give -y, too*' --copies
+for both in '-y -n' '-n -y' -yn -na '-p -n'; do
+    # shellcheck disable=SC2086  # some are two words
+    says 16 '*-n writes nothing, and -y, -a and -p repair: which?*' $both
+done
 says 16 '*give -y, too*' --home-lost
 "$fsck" >/dev/null 2>&1
 [ $? = 16 ] || complain 'no disks is wrong usage'

@@ -38,7 +38,7 @@ check_disks() {
 # -- measured and kept --
 make_volume 2
 start
-not 'nothing was measured' "$fallsctl" calibrate --show "$mnt"
+refused 'nothing was measured' "'fallsctl calibrate $mnt' measures disks" "$fallsctl" calibrate --show "$mnt"
 same 'which is told of each' "$(told '[.disks[] | [.disk, .calibrated, .why]]')" \
     '[["d0",false,"it has not been calibrated"],["d1",false,"it has not been calibrated"]]'
 calibrate "$mnt" >"$work/said" || fail 'all disks are measured'
@@ -60,8 +60,8 @@ cmp -s "$work/d1/.fallsfs/costs" "$work/costs" || fail 'the other one was not as
 ok 'one by its path' calibrate --json "$mnt" "$work/d1"
 same 'and told as JSON' "$(jq -c '[.disks[] | [.disk, .calibrated, .device_of]]' "$work/out")" '[["d1",true,"d0"]]'
 not 'a disk that is none' calibrate "$mnt" d7
-not 'what is no time' "$fallsctl" calibrate --seconds 0 "$mnt"
-not 'what is no size' "$fallsctl" calibrate --size 1K "$mnt"
+refused 'what is no time' 'seconds takes whole seconds, from 1 to 3600: 0' "$fallsctl" calibrate --seconds 0 "$mnt"
+refused 'what is no size' 'size takes bytes, 16M at least: 1K' "$fallsctl" calibrate --size 1K "$mnt"
 not 'what is no mount' calibrate "$work"
 stop
 same 'for fsck nothing is wrong' "$(check_disks -n)" 0

@@ -198,7 +198,7 @@ refused 'what new files are to lie on' "default layout 'one on d3'" disk drain "
 same 'stays' "$(getfattr --only-values -n user.falls.disks "$mnt" | sed -n 4p | cut -d' ' -f2)" in
 stop
 start -o ro
-refused 'a read-only mount' 'Read-only file system' disk drain "$mnt" d3
+refused 'a read-only mount' 'the mount is read-only' disk drain "$mnt" d3
 stop
 
 # -- files that fill the disks --

@@ -42,8 +42,14 @@ refused 'which file gets it has to be said' 'wants FILE behind it' "$fallsctl" r
 "$fallsctl" recommend --for read --json "$mnt/matrix" >"$work/advice" || fail 'it is recommended'
 same 'the best one is much better' "$(jq -c '[.gain, (.candidates[] | select(.is_now) | .elapsed) > 2 * .candidates[0].elapsed]' "$work/advice")" '[true,true]'
 same 'nothing has changed' "$(layout_of "$mnt/matrix")" 'stripe(4K) on d0-d3'
+as 1000 "$fallsctl" recommend --for read --apply --trace "$work/trace" "$mnt/matrix" >"$work/said" 2>"$work/why" &&
+    fail 'it is not for others'
+ok 'which is said' grep -qE 'Permission denied|only the owner' "$work/why"
+ok 'and that it is still to be done' grep -q "^to do: fallsctl migrate -L '.*' $mnt/matrix$" "$work/said"
+not 'nor is it on its way' grep -q '^on its way' "$work/said"
 "$fallsctl" recommend --for read --apply "$mnt/matrix" >"$work/said" || fail 'it is done'
-ok 'and said' grep -q "on its way: 'fallsctl jobs'" "$work/said"
+ok 'and said' grep -q "^on its way: $mnt/matrix to .*: 'fallsctl jobs' shows how far$" "$work/said"
+not 'but not that it is to be done' grep -q '^to do' "$work/said"
 ok 'soon' "$fallsctl" jobs wait "$mnt"
 same 'the file has that layout' "$(layout_of "$mnt/matrix" | sed 's/ on .*//')" \
     "$(jq -r '.candidates[0].layout' "$work/advice" | sed 's/ on .*//')"
@@ -83,12 +89,12 @@ done
 same 'where they are' "$(advised '[.files[].chosen.first_disk] | length' "$mnt/a" "$mnt/b")" 2
 refused 'files that are elsewhere' 'others there that are traced' "$fallsctl" recommend "$mnt/a" "$work/copy"
 "$fallsctl" recommend --seek 1000 --disks 4 -L 'one on d0-d3' --apply "$mnt/a" "$mnt/b" >"$work/said" || fail 'it is done'
-ok 'and said' grep -q "on their way: 'fallsctl jobs'" "$work/said"
 "$fallsctl" trace stop "$mnt/a" "$mnt/b" >"$work/stopped"
 ok 'soon' "$fallsctl" jobs wait "$mnt"
-same 'one of them moves' "$(grep -c '^to do:' "$work/said")" 1
-moved=$(sed -n "s|^to do: fallsctl migrate -L '.*' $mnt/||p" "$work/said")
-same 'as was said' "$(layout_of "$mnt/$moved")" "$(sed -n "s|^to do: fallsctl migrate -L '\(.*\)' .*|\1|p" "$work/said")"
+not 'nothing is left to be done' grep -q '^to do' "$work/said"
+same 'one of them moves' "$(grep -c '^on its way:' "$work/said")" 1
+moved=$(sed -n "s|^on its way: $mnt/\([ab]\) to .*|\1|p" "$work/said")
+same 'as was said' "$(layout_of "$mnt/$moved")" "$(sed -n "s|^on its way: [^ ]* to \(.*\): 'fallsctl jobs' .*|\1|p" "$work/said")"
 same 'to another disk' "$(layout_of "$mnt/$moved" | grep -c '^one on d[023]$')" 1
 stop
 finish

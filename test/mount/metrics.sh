@@ -410,6 +410,15 @@ ok 'a disk that fails is seen to' await 20 fails
 ok 'requests failed for it' test "$(value now fallsfs_requests_failed_total)" -gt 0
 same 'no other disk has errors' "$(grep -E '^fallsfs_disk_call_errors_total\{disk="d[01]"' "$work/now" | grep -vc ' 0$')" 0
 ok 'the disk has had troubles' test "$(value now 'fallsfs_disk_troubles_total{disk="d2"}')" -gt 0
+
+# -- the daemon has gone --
+# needs: disks in trouble
 crash
+for verb in jobs 'jobs wait' 'jobs cancel 1' 'trace status' 'trace stop' iostat groups 'disk balance'; do
+    # shellcheck disable=SC2086  # some are several words
+    refused "$verb" ': unmount it and mount it again' "$fallsctl" $verb "$mnt"
+done
+same 'as json' "$("$fallsctl" jobs --json "$mnt" 2>/dev/null | jq -c '[.jobs, .orders, (.errors[] | .why)]')" \
+    '[[],[],"its daemon is gone: unmount it and mount it again"]'
 umount -l "$mnt"
 finish

@@ -147,6 +147,10 @@ number=$(value jobs.0 "$mnt" | sed -n 's,^job=\([0-9]*\) .* theirs/f$,\1,p')
 not 'by number: who may not write to the root' as 1000 setfattr -n user.falls.jobs -v "cancel $number" "$mnt"
 ok 'fallsctl knows another way' as 1000 "$fallsctl" jobs cancel "$number" "$mnt"
 not 'for who owns the file alone' as 2000 "$fallsctl" jobs cancel "$number" "$mnt"
+for order in pause resume cancel; do
+    refused "$order of no job" 'there is no job 999999' as 1000 "$fallsctl" jobs "$order" 999999 "$mnt"
+done
+refused 'of somebody else' "there is no job $number that is yours" as 2000 "$fallsctl" jobs cancel "$number" "$mnt"
 await 10 has_value migrate "$mnt/theirs/f" state=cancelled
 has_value migrate "$mnt/theirs/f" state=cancelled || fail "cancelled by its owner: $(value migrate "$mnt/theirs/f")"
 rm -r "$mnt/theirs"

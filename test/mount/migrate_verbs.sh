@@ -77,7 +77,13 @@ ok 'cancelled' "$fallsctl" migrate --limit 100K -L 'stripe(8K,2)' tree/a
 ok 'cancel' "$fallsctl" jobs cancel "$("$fallsctl" jobs --json "$mnt" | jq '.jobs[-1].job')" "$mnt"
 ok 'it ends' reaches tree/a cancelled
 not 'what is over takes no orders' "$fallsctl" jobs resume "$number" "$mnt"
-not 'nor what never was' "$fallsctl" jobs pause 999999 "$mnt"
+refused 'nor what never was' 'there is no job 999999' "$fallsctl" jobs pause 999999 "$mnt"
+same 'what is no mount, as json' "$("$fallsctl" jobs --json "$work" "$mnt" 2>/dev/null | jq -c '[.errors[] | .name, .why]')" \
+    "[\"$work\",\"is no directory of a mounted fallsfs; 'fallsctl status' lists those\"]"
+"$fallsctl" jobs --json "$work" "$mnt" >/dev/null 2>&1
+same 'some of it failed' $? 3
+same 'nor can it be waited for' "$("$fallsctl" jobs wait --json "$work" 2>/dev/null | jq -r .error.why)" \
+    "$work: is no directory of a mounted fallsfs; 'fallsctl status' lists those"
 ok 'nothing to wait for' timeout 20 "$fallsctl" jobs wait "$mnt"
 
 # -- what would move --

@@ -51,6 +51,7 @@ ok 'reads and writes' sh -c "'$client' plain '$mnt/a' 1 2000 >'$work/done'"
 ok 'export' trace export -o "$work/trace" "$mnt/a"
 same_accesses 'reads and writes by threads' "$work/trace" "$work/done"
 same 'it says how many' "$(field records "$mnt/a")" 2000
+ok 'and of what' grep -q '; of all that is traced in this mount, 2000 accesses kept, 0 dropped$' <(trace status "$mnt")
 ok 'sections' sh -c "'$client' sections '$mnt/a' >>'$work/done'"
 ok 'tickets' sh -c "'$client' tickets '$mnt/a' >>'$work/done'"
 ok 'a group' sh -c "'$client' group '$mnt/a' 4 >>'$work/done'"
@@ -66,6 +67,7 @@ same_accesses 'nothing after the end' "$work/trace" "$work/done"
 refused 'to stop it again' 'you have begun no trace here' trace stop "$mnt/a"
 
 # -- of a path --
+# needs: every access
 mkdir -p "$mnt/below/q" "$mnt/belowq"
 for name in below/a below/q/b belowq/c below.x; do
     make_file "$name" 100000
@@ -74,6 +76,7 @@ ok 'start' trace start --every "$mnt"
 for name in below/a below/q/b belowq/c below.x; do
     ok 'it is accessed' sh -c "'$client' sections '$mnt/$name' >'$work/done.${name##*/}'"
 done
+refused 'it is ended where it began' 'it is traced with all of the mount: stop that, by the mount point' trace stop "$mnt/below/a"
 ok 'record' trace record -o "$work/recorded" "$mnt/below/q" -- sh -c "'$client' plain '$mnt/below/q/b' 1 100 >>'$work/done.b'; '$client' plain '$mnt/below.x' 1 100 >>'$work/done.below.x'"
 # has NAME PATH FILES: of a trace of that path, nothing but these
 has() {
@@ -106,8 +109,25 @@ make_file r 400000
 ok 'record' trace record --every -o "$work/trace" "$mnt/r" -- sh -c "'$client' plain '$mnt/r' 3 3000 >'$work/done'"
 same_accesses 'record' "$work/trace" "$work/done"
 same 'it is over' "$(field state "$mnt/r")" off
-not 'a command that fails' trace record -o "$work/trace" "$mnt/r" -- false
-not 'no such command' trace record -o "$work/trace" "$mnt/r" -- /no/such/command
+# ends_with STATUS NAME COMMAND...: what fallsctl trace record ends with
+ends_with() {
+    local status=$1 name=$2
+    shift 2
+    trace record -o "$work/trace" "$@" >"$work/said" 2>&1
+    same "$name" "$?" "$status"
+}
+ends_with 3 'a command that fails' "$mnt/r" -- sh -c 'exit 3'
+ok 'it says so' grep -qx 'sh: ended with status 3; what it did is in the trace' "$work/said"
+ends_with 137 'a command that is killed' "$mnt/r" -- sh -c 'kill -KILL $$'
+ok 'it says so' grep -qx 'sh: killed by signal 9; what it did is in the trace' "$work/said"
+ends_with 127 'no such command' "$mnt/r" -- /no/such/command
+ends_with 126 'no program' "$mnt/r" -- "$mnt/r"
+ends_with 1 'no trace' "$work/no such file" -- true
+rm -f "$work/trace"
+ends_with 2 'no command' "$mnt/r" --
+ok 'it says so' grep -qF "which command is to run? None stands behind '--'" "$work/said"
+not 'and writes nothing' test -e "$work/trace"
+ends_with 1 'a path behind it' -- "$work/no such file"
 same 'it is over' "$(field state "$mnt/r")" off
 "$fallsctl" trace record -o "$work/trace" "$mnt/r" &
 recorder=$!
@@ -167,6 +187,7 @@ mkdir -p "$mnt/d/e"
 make_file d/e/x 100000
 make_file y 100000
 ok 'start' trace start --every "$mnt/d"
+refused 'it is ended where it began' 'it is traced with all that is in d of this mount: stop that' trace stop "$mnt/d/e/x"
 ok 'below it' sh -c "'$client' plain '$mnt/d/e/x' 1 50 >'$work/done'"
 ok 'elsewhere' sh -c "'$client' plain '$mnt/y' 1 50 >/dev/null"
 ok 'made in it' sh -c "dd if=/dev/zero of='$mnt/d/new' bs=1000 count=3 2>/dev/null"
@@ -200,6 +221,22 @@ chmod 666 "$mnt/his"
 make_file mine 100000
 chmod 666 "$mnt/mine"
 refused 'a file of others' 'only the owner' as 1000 "$fallsctl" trace start "$mnt/mine"
+mkdir -m 755 "$mnt/minedir"
+make_file minefile 1000
+refused 'that he may not write to' 'only its owner and root begin and end traces of it: ask them' \
+    as 1000 "$fallsctl" trace start "$mnt/minefile"
+for order in start stop 'record -o /dev/null'; do
+    for path in "$mnt/minedir" "$mnt"; do # the latter is sticky
+        # shellcheck disable=SC2086  # one is several words
+        refused "a directory of others, $order" 'only who may write to a directory, as its owner, and root begin and end' \
+            as 1000 "$fallsctl" trace $order "$path"
+    done
+done
+chmod 444 "$mnt/hisdir/f"
+refused 'his own that he may not write to' "it is yours, but its mode does not let you write to it: 'chmod u+w' does" \
+    as 1000 "$fallsctl" trace start "$mnt/hisdir/f"
+chmod 644 "$mnt/hisdir/f"
+rm -r "$mnt/minedir" "$mnt/minefile"
 ok 'his own' as 1000 "$fallsctl" trace start --every "$mnt/his"
 "$client" plain "$mnt/his" 1 10 >"$work/done.root" # by others: through the cache
 as 1000 "$client" plain "$mnt/his" 2 20 >"$work/done"
@@ -342,7 +379,14 @@ restart -o ro,trace
 cat "$mnt/p" >/dev/null
 ok 'what is only read is traced from the start' trace export -o "$work/trace" "$mnt"
 same 'all of it' "$(read_trace accesses "$work/trace" | awk '$3 == "r" { n += $5 } END { print n }')" 100000
-refused 'later it cannot be' 'Read-only file system' trace start "$mnt/p"
+refused 'later it cannot be' 'the mount is read-only, so that no trace can begin: mounted with -o ro,trace' trace start "$mnt/p"
+refused 'nor end' 'the mount is read-only: unmount it and mount it again without -o ro' trace stop "$mnt/p"
+for order in --restripe '-L one'; do
+    for path in "$mnt/p" "$mnt"; do
+        # shellcheck disable=SC2086  # two words
+        refused "no migration, $order of $path" 'the mount is read-only: unmount it' "$fallsctl" migrate $order "$path"
+    done
+done
 
 # -- a disk hangs --
 [ -z "$daemon" ] || stop

@@ -15,6 +15,15 @@ static void full_name(const char *name, char ret_name[static 256])
     snprintf(ret_name, 256, "user.falls.%s", name);
 }
 
+const char *attrs_strerror(int r)
+{
+    if (r == -ENOTCONN)
+        return "its daemon is gone: unmount it and mount it again";
+    if (r == -EROFS)
+        return "the mount is read-only: unmount it and mount it again without -o ro";
+    return strerror(-r);
+}
+
 int attrs_get(const char *path, const char *name, char **ret_text)
 {
     cleanup(freep) char *text = malloc(MAX_VALUE + 1);
@@ -90,7 +99,7 @@ int attrs_set(const char *path, const char *name, const char *text, char ret_why
     if (r != -ENODATA && attrs_get(path, "lasterror", &why) == 0)
         snprintf(ret_why, ATTRS_WHY, "%s", why);
     else
-        snprintf(ret_why, ATTRS_WHY, "%s", strerror(-r));
+        snprintf(ret_why, ATTRS_WHY, "%s", attrs_strerror(r));
     return r;
 }
 
@@ -104,7 +113,7 @@ int attrs_check(const char *path, char **ret_json, char ret_why[static ATTRS_WHY
     if (r == -ENODATA || r == -EOPNOTSUPP)
         snprintf(ret_why, ATTRS_WHY, "is no file or directory in a mounted fallsfs; 'fallsctl status' lists those");
     else if (r < 0)
-        snprintf(ret_why, ATTRS_WHY, "%s", strerror(-r));
+        snprintf(ret_why, ATTRS_WHY, "%s", attrs_strerror(r));
     return r;
 }
 

@@ -7,6 +7,9 @@
 
 #define ATTRS_WHY 640
 
+/* What -errno of a call to a mount means for who has asked: as strerror, where that says enough. */
+const char *attrs_strerror(int r);
+
 /* Reads user.falls.NAME into a text to be freed; 0, or -errno. */
 int attrs_get(const char *path, const char *name, char **ret_text);
 

@@ -111,5 +111,5 @@ int groups_get(const char *target, struct groups *ret_groups, char ret_why[stati
         question->groups = (struct groups){ 0 };
     }
     question_free(question);
-    return r < 0 ? attrs_refuse(ret_why, r, "%s: %s", target, strerror(-r)) : 0;
+    return r < 0 ? attrs_refuse(ret_why, r, "%s: %s", target, attrs_strerror(r)) : 0;
 }

@@ -63,9 +63,7 @@ static int refuse(const char *target, int r, char why[static ATTRS_WHY])
 {
     if (r == -ENOENT)
         return attrs_refuse(why, r, "%s tells no figures: is its daemon as new as fallsctl?", target);
-    if (r == -ENOTCONN)
-        return attrs_refuse(why, r, "%s: its daemon is gone: unmount it and mount it again", target);
-    return attrs_refuse(why, r, "%s: %s", target, strerror(-r));
+    return attrs_refuse(why, r, "%s: %s", target, attrs_strerror(r));
 }
 
 int mount_text_get(const char *target, const char *name, size_t max, char **ret_text, char ret_why[static ATTRS_WHY])

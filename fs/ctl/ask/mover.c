@@ -49,7 +49,7 @@ static int read_orders(const struct mover_asked *asked, struct json_object **ret
     if (r == 0)
         r = json_read(text, ret_all);
     return r == 0 ? 0
-                  : attrs_refuse(why, r, "the mount does not tell how far it is: %s%s", strerror(-r),
+                  : attrs_refuse(why, r, "the mount does not tell how far it is: %s%s", attrs_strerror(r),
                                  asked->is_below ? "" : ". A disk that is to leave goes on with the next mount");
 }
 

@@ -23,8 +23,9 @@ struct trace_order {
 /* Takes what the user has said of a sample; NULL: nothing. False: that is no number from 1 to 65535. */
 bool trace_order_sample(struct trace_order *order, const char *sample);
 
-/* Begins a trace. */
+/* Begins a trace; ends it. */
 int trace_order_give(const struct trace_order *order, const char *path, char ret_why[static ATTRS_WHY]);
+int trace_order_end(const char *path, char ret_why[static ATTRS_WHY]);
 
 /* Whether a trace that goes on already has all that is ordered. */
 bool trace_order_is_met(const struct trace_order *order, const struct trace_state *state);

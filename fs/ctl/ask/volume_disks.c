@@ -55,7 +55,7 @@ static int find_top(const char *path, char **ret_top, char why[static ATTRS_WHY]
     if (r == 0)
         place = mounts_around(&mounts, full, &below);
     if (r < 0)
-        return attrs_refuse(why, r, "%s", strerror(-r));
+        return attrs_refuse(why, r, "%s", attrs_strerror(r));
     if (place == NULL)
         return attrs_refuse(why, -ENODEV, "is not in a mounted fallsfs: 'fallsctl status' lists those there are");
     *ret_top = strdup(place->target);
@@ -75,7 +75,7 @@ int volume_disks_init(struct volume_disks *disks, const char *mountpoint, char r
     if (r == 0)
         r = read_lines(disks, text);
     if (r < 0)
-        (void) attrs_refuse(ret_why, r, "the mount does not tell of its disks: %s", strerror(-r));
+        (void) attrs_refuse(ret_why, r, "the mount does not tell of its disks: %s", attrs_strerror(r));
     return r;
 }
 

@@ -35,7 +35,7 @@ int which_mount(const char *path, char **ret_target, char ret_why[static ATTRS_W
         return the_only(&mounts, ret_target, ret_why);
     r = mounts_resolve(&mounts, path, &full);
     if (r < 0)
-        return attrs_refuse(ret_why, r, "%s: %s", path, strerror(-r));
+        return attrs_refuse(ret_why, r, "%s: %s", path, attrs_strerror(r));
     place = mounts_around(&mounts, full, &below);
     return place != NULL
                ? take(place, ret_target)

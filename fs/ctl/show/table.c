@@ -22,9 +22,17 @@ static bool has_name(const struct column *column, const char *name, size_t len)
     return strlen(column->name) == len && strncasecmp(column->name, name, len) == 0;
 }
 
-/* Shows the columns that the list names, too: all columns of each name. False: a name is no column's, or they are too
- * many. */
-static bool choose(struct table *table, const char *list)
+static bool is_shown(const struct table *table, size_t column)
+{
+    for (size_t i = 0; i < table->n_shown; i++)
+        if (table->shown[i] == column)
+            return true;
+    return false;
+}
+
+/* Shows the columns that the list names, too: all columns of each name; once: not those that are shown already. False:
+ * a name is no column's, or they are too many. */
+static bool choose(struct table *table, const char *list, bool once)
 {
     for (size_t len; *list != 0; list += len + (list[len] == ',')) {
         bool found = false;
@@ -33,10 +41,12 @@ static bool choose(struct table *table, const char *list)
         for (size_t i = 0; i < table->n_columns; i++) {
             if (!has_name(&table->column[i], list, len))
                 continue;
+            found = true;
+            if (once && is_shown(table, i))
+                continue;
             if (table->n_shown == TABLE_MAX_SHOWN)
                 return false;
             table->shown[table->n_shown++] = i;
-            found = true;
         }
         if (!found)
             return false;
@@ -48,12 +58,12 @@ static bool choose_all(struct table *table, const char *usual, const char *wante
 {
     table->n_shown = 0;
     if (wanted == NULL || wanted[0] == '+') {
-        if (usual != NULL && !choose(table, usual))
+        if (usual != NULL && !choose(table, usual, false))
             return false;
         for (size_t i = 0; usual == NULL && i < MIN(table->n_columns, TABLE_MAX_SHOWN); i++)
             table->shown[table->n_shown++] = i;
     }
-    return wanted == NULL || choose(table, wanted[0] == '+' ? wanted + 1 : wanted);
+    return wanted == NULL || choose(table, wanted[0] == '+' ? wanted + 1 : wanted, wanted[0] == '+');
 }
 
 bool table_check(const struct table_options *options, const char *verb, const struct column column[], size_t n_columns,

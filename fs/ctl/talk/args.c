@@ -29,13 +29,16 @@ bool args_read(struct args *args, int argc, char **argv, enum ctl_status *ret_st
 
     args->word = argv;
     args->n = 0;
+    args->n_behind = -1;
     for (int i = 0; i < argc; i++) {
         const struct arg *arg;
 
         if (!options || argv[i][0] != '-' || argv[i][1] == 0) {
             args->word[args->n++] = argv[i];
+            args->n_behind += !options;
         } else if (strcmp(argv[i], "--") == 0) {
             options = false;
+            args->n_behind = 0;
         } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             fputs(args->help, stdout);
             *ret_status = CTL_OK;

@@ -26,6 +26,7 @@ struct args {
     size_t n_args;
     char **word; /* what is no option */
     int n;
+    int n_behind; /* of these, behind "--"; -1: there is none */
 };
 
 /* Takes the options out; the words stay in argv, in order. False: help or a complaint is printed, and *ret_status is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How fallsctl ends. */
+/* How fallsctl ends; a verb that runs another program ends as that does, with any status. */
 #ifndef FALLSFS_FS_CTL_TALK_CTL_STATUS_H
 #define FALLSFS_FS_CTL_TALK_CTL_STATUS_H
 

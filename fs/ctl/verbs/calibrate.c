@@ -289,20 +289,25 @@ static int fill_in(struct request *request, char why[static ATTRS_WHY])
     return r < 0 ? attrs_refuse(why, r, "out of memory") : 0;
 }
 
-/* Reads the numbers; NULL: they are right, else the option that is not. */
-static const char *read_numbers(struct request *request)
+/* Reads the numbers. False: one of them is none that can be meant, which it says. */
+static bool read_numbers(struct request *request, enum ctl_status *ret_status)
 {
     uint64_t seconds = SECONDS;
 
     request->size = SCRATCH_MOST;
     if (request->seconds_text != NULL &&
-        (layout_parse_size(request->seconds_text, &seconds) < 0 || seconds < 1 || seconds > MAX_SECONDS))
-        return "--seconds";
+        (layout_parse_size(request->seconds_text, &seconds) < 0 || seconds < 1 || seconds > MAX_SECONDS)) {
+        *ret_status =
+            args_complain("calibrate", "--seconds takes whole seconds, from 1 to 3600", request->seconds_text);
+        return false;
+    }
     request->seconds = (uint32_t) seconds;
     if (request->size_text != NULL &&
-        (layout_parse_size(request->size_text, &request->size) < 0 || request->size < SCRATCH_LEAST))
-        return "--size";
-    return NULL;
+        (layout_parse_size(request->size_text, &request->size) < 0 || request->size < SCRATCH_LEAST)) {
+        *ret_status = args_complain("calibrate", "--size takes bytes, 16M at least", request->size_text);
+        return false;
+    }
+    return true;
 }
 
 enum ctl_status ctl_calibrate(int argc, char **argv)
@@ -316,15 +321,15 @@ enum ctl_status ctl_calibrate(int argc, char **argv)
     struct args args = { .verb = "calibrate", .help = help, .arg = arg, .n_args = ARRAY_SIZE(arg) };
     enum ctl_status status;
     char why[ATTRS_WHY];
-    const char *wrong;
 
-    if (!args_read(&args, argc, argv, &status))
+    if (!args_read(&args, argc, argv, &status) || !read_numbers(&request, &status))
         return status;
-    wrong = read_numbers(&request);
-    if (wrong != NULL)
-        return args_complain("calibrate", "that makes no sense behind this option", wrong);
     if (find(&request, args.word, args.n, why) < 0 || fill_in(&request, why) < 0)
         return report(request.as_json, "fallsctl calibrate: %s", why);
-    return request.as_json ? costs_show_json(request.target, request.shown, request.disks.n)
-                           : costs_show(request.shown, request.disks.n, request.raw);
+    status = request.as_json ? costs_show_json(request.target, request.shown, request.disks.n)
+                             : costs_show(request.shown, request.disks.n, request.raw);
+    if (request.is_showing && status != CTL_OK)
+        utf8_complain("'fallsctl calibrate %s%s' measures disks, and keeps that with them", request.target,
+                      status == CTL_PARTIAL ? " DISK..." : "");
+    return status;
 }

@@ -5,12 +5,12 @@
 #include "fs/ctl/ask/mounts.h"
 #include "fs/ctl/talk/answer.h"
 #include "fs/ctl/talk/args.h"
+#include "fs/ctl/talk/failures.h"
 #include "fs/ctl/talk/left_out.h"
 #include "fs/ctl/verbs/groups_rows.h"
 #include "fs/ctl/verbs/verbs.h"
 #include "fs/json/utf8.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 static const char help[] =
@@ -39,31 +39,11 @@ struct request {
     struct json json;
     struct table_options options;
     struct table table;
-    uint32_t done, failed;
-    char *errors; /* with JSON: values of an array */
-    size_t errors_len;
-    struct json errors_json;
+    uint32_t done;
+    struct failures failures;
     bool lists_all; /* mounts of the machine */
     struct left_out left_out;
 };
-
-PRINTF_LIKE(3, 4) static void fail(struct request *request, const char *name, const char *fmt, ...)
-{
-    char why[512];
-    va_list list;
-
-    va_start(list, fmt);
-    vsnprintf(why, sizeof why, fmt, list);
-    va_end(list);
-    utf8_complain("%s: %s", name, why);
-    if (request->errors_json.out != NULL) {
-        json_open(&request->errors_json, NULL, '{');
-        json_string(&request->errors_json, "name", name);
-        json_string(&request->errors_json, "why", why);
-        json_close(&request->errors_json, '}');
-    }
-    request->failed++;
-}
 
 /* -- showing -- */
 
@@ -147,7 +127,7 @@ static struct question *put(struct request *request, const struct mount_place *p
             return question;
         question_free(question);
     }
-    fail(request, name, "cannot be asked for its groups: out of memory");
+    failures_add(&request->failures, name, "cannot be asked for its groups: out of memory");
     return NULL;
 }
 
@@ -159,13 +139,13 @@ static struct question *put_named(struct request *request, const struct mounts *
     int r = mounts_resolve(mounts, name, &path);
 
     if (r < 0) {
-        fail(request, name, "%s", strerror(-r));
+        failures_add(&request->failures, name, "%s", strerror(-r));
         return NULL;
     }
     place = mounts_around(mounts, path, &below);
     if (place != NULL)
         return put(request, place, name);
-    fail(request, name, "lies in no mounted fallsfs; 'fallsctl status' lists those");
+    failures_add(&request->failures, name, "lies in no mounted fallsfs; 'fallsctl status' lists those");
     return NULL;
 }
 
@@ -183,13 +163,14 @@ static void show(struct request *request, const struct question *question)
     else if (request->lists_all && left_out_note(&request->left_out, name, question->r))
         return;
     else if (question->r == -ENOTTY)
-        fail(request, name,
-             "cannot be asked for groups: name a directory or a regular file, and see that the mount's "
-             "daemon is as new as fallsctl");
+        failures_add(&request->failures, name,
+                     "cannot be asked for groups: name a directory or a regular file, and see that the mount's "
+                     "daemon is as new as fallsctl");
     else if (question->r == -ENOTCONN)
-        fail(request, name, "its daemon is gone, and its groups with it: unmount it and mount it again");
+        failures_add(&request->failures, name,
+                     "its daemon is gone, and its groups with it: unmount it and mount it again");
     else
-        fail(request, name, "cannot ask for its groups: %s", strerror(-question->r));
+        failures_add(&request->failures, name, "cannot ask for its groups: %s", strerror(-question->r));
 }
 
 static void await(struct request *request, struct question *question, const struct timespec *until)
@@ -198,8 +179,9 @@ static void await(struct request *request, struct question *question, const stru
         show(request, question);
         question_free(question);
     } else {
-        fail(request, question->name,
-             "does not answer: its daemon is stopped or hangs; 'fallsctl status' and the daemon's log may explain it");
+        failures_add(
+            &request->failures, question->name,
+            "does not answer: its daemon is stopped or hangs; 'fallsctl status' and the daemon's log may explain it");
     }
 }
 
@@ -229,23 +211,19 @@ static void begin(struct request *request)
     if (request->as_json) {
         json_begin(&request->json, stdout);
         json_open(&request->json, "groups", '[');
-        request->errors_json.out = open_memstream(&request->errors, &request->errors_len);
     }
+    failures_begin(&request->failures, request->as_json);
 }
 
 static void end(struct request *request)
 {
-    if (request->errors_json.out != NULL)
-        fclose(request->errors_json.out);
-    if (request->as_json) {
+    if (request->as_json)
         json_close(&request->json, ']');
-        if (request->failed > 0)
-            json_raw(&request->json, "errors", '[', request->errors != NULL ? request->errors : "", ']');
+    failures_end(&request->failures, request->as_json ? &request->json : NULL);
+    if (request->as_json)
         json_end(&request->json);
-    } else if (request->done > 0) {
+    else if (request->done > 0)
         (void) table_print(&request->table, stdout);
-    }
-    free(request->errors);
     table_done(&request->table);
     left_out_tell(&request->left_out);
 }
@@ -266,7 +244,7 @@ enum ctl_status ctl_groups(int argc, char **argv)
         return report(request.as_json, "cannot read /proc/self/mountinfo, which lists the mounts: is /proc mounted?");
     begin(&request);
     if (ask_each(&request, &mounts, &args) < 0)
-        fail(&request, "fallsctl groups", "out of memory");
+        failures_add(&request.failures, "fallsctl groups", "out of memory");
     end(&request);
-    return request.failed == 0 ? CTL_OK : request.done > 0 ? CTL_PARTIAL : CTL_ERROR;
+    return request.failures.n == 0 ? CTL_OK : request.done > 0 ? CTL_PARTIAL : CTL_ERROR;
 }

@@ -9,6 +9,7 @@
 #include "fs/ctl/show/table.h"
 #include "fs/ctl/talk/answer.h"
 #include "fs/ctl/talk/args.h"
+#include "fs/ctl/talk/failures.h"
 #include "fs/ctl/talk/left_out.h"
 #include "fs/ctl/verbs/jobs_order.h"
 #include "fs/ctl/verbs/verbs.h"
@@ -48,7 +49,8 @@ struct request {
     struct json json;
     struct table_options options;
     struct table table;
-    uint32_t done, failed;
+    uint32_t done;
+    struct failures failures;
     bool lists_all; /* mounts of the machine */
     struct left_out left_out;
 };
@@ -135,28 +137,22 @@ static struct question *put(const char *target)
     return NULL;
 }
 
-/* Waits for an answer, and takes the question; NULL: it has been said why there is no answer. */
-static struct question *await(struct request *request, struct question *question, const struct timespec *until)
+/* Waits for an answer; -errno: there is none, ret_why says why, and the question is no longer the caller's. */
+static int await(struct question *question, const struct timespec *until, char why[static ATTRS_WHY])
 {
-    const char *why;
+    int r;
 
-    if (question == NULL) {
-        utf8_complain("fallsctl jobs: out of memory");
-    } else if (!inquiry_await(question->inquiry, until)) {
-        utf8_complain("%s: does not answer: its daemon is stopped or hangs", question->target);
-    } else if (question->r == 0) {
-        return question;
-    } else if (request->lists_all && left_out_note(&request->left_out, question->target, question->r)) {
-        question_free(question);
-        return NULL;
-    } else {
-        why = question->r == -ENODATA || question->r == -EOPNOTSUPP ? "is no directory of a mounted fallsfs"
-                                                                    : strerror(-question->r);
-        utf8_complain("%s: %s", question->target, why);
-        question_free(question);
-    }
-    request->failed++;
-    return NULL;
+    if (question == NULL)
+        return attrs_refuse(why, -ENOMEM, "out of memory");
+    if (!inquiry_await(question->inquiry, until))
+        return attrs_refuse(why, -ETIMEDOUT, "does not answer: its daemon is stopped or hangs");
+    r = question->r;
+    if (r == 0)
+        return 0;
+    question_free(question);
+    if (r == -ENODATA || r == -EOPNOTSUPP)
+        return attrs_refuse(why, r, "is no directory of a mounted fallsfs; 'fallsctl status' lists those");
+    return attrs_refuse(why, r, "%s", attrs_strerror(r));
 }
 
 /* -- showing -- */
@@ -232,7 +228,7 @@ static void show_jobs(struct request *request, const struct question *question)
 }
 
 /* Ends the list of jobs, and has that of orders behind it. */
-static void end_json(struct request *request, struct question *const question[], uint32_t n)
+static void json_orders(struct request *request, struct question *const question[], uint32_t n)
 {
     json_close(&request->json, ']');
     json_open(&request->json, "orders", '[');
@@ -240,7 +236,26 @@ static void end_json(struct request *request, struct question *const question[],
         if (question[i] != NULL)
             show_orders(request, question[i]);
     json_close(&request->json, ']');
-    json_end(&request->json);
+}
+
+/* Waits for an answer of one of those that are listed, and takes the question; NULL: it has been said why there is
+ * none. */
+static struct question *await_listed(struct request *request, const char *target, struct question *question,
+                                     const struct timespec *until)
+{
+    char why[ATTRS_WHY];
+    int r = await(question, until, why);
+
+    if (r == 0)
+        return question;
+    if (!request->lists_all || !left_out_note(&request->left_out, target, r))
+        failures_add(&request->failures, target, "%s", why);
+    return NULL;
+}
+
+static const char *target_of(const struct mounts *mounts, const struct args *args, uint32_t i)
+{
+    return args->n > 0 ? args->word[i] : mounts->place[i].target;
 }
 
 static enum ctl_status list(struct request *request, const struct mounts *mounts, const struct args *args)
@@ -256,19 +271,23 @@ static enum ctl_status list(struct request *request, const struct mounts *mounts
         json_begin(&request->json, stdout);
         json_open(&request->json, "jobs", '[');
     }
+    failures_begin(&request->failures, request->as_json);
     for (uint32_t i = 0; i < n; i++)
-        question[i] = put(args->n > 0 ? args->word[i] : mounts->place[i].target);
+        question[i] = put(target_of(mounts, args, i));
     until = inquiry_patience();
     request->lists_all = args->n == 0;
     for (uint32_t i = 0; i < n; i++)
-        if ((question[i] = await(request, question[i], &until)) != NULL) {
+        if ((question[i] = await_listed(request, target_of(mounts, args, i), question[i], &until)) != NULL) {
             request->done++;
             if (!request->as_json)
                 show_orders(request, question[i]);
             show_jobs(request, question[i]);
         }
     if (request->as_json)
-        end_json(request, question, n);
+        json_orders(request, question, n);
+    failures_end(&request->failures, request->as_json ? &request->json : NULL);
+    if (request->as_json)
+        json_end(&request->json);
     for (uint32_t i = 0; i < n; i++)
         if (question[i] != NULL)
             question_free(question[i]);
@@ -276,7 +295,7 @@ static enum ctl_status list(struct request *request, const struct mounts *mounts
         (void) table_print(&request->table, stdout);
     table_done(&request->table);
     left_out_tell(&request->left_out);
-    return request->failed == 0 ? CTL_OK : request->done > 0 ? CTL_PARTIAL : CTL_ERROR;
+    return request->failures.n == 0 ? CTL_OK : request->done > 0 ? CTL_PARTIAL : CTL_ERROR;
 }
 
 /* -- orders -- */
@@ -289,25 +308,33 @@ static const char *find_target(const struct mounts *mounts, const struct args *a
     return mounts->n == 1 ? mounts->place[0].target : NULL;
 }
 
-/* The file of a job, or the directory of an order; NULL when it is not to be found in time. */
-static char *file_of_number(const char *target, uint64_t number)
+/* Finds the file of a job, or the directory of an order; NULL, where nobody knows it. False: the mount lists no such
+ * number for who asks. */
+static bool find_number(const char *target, uint64_t number, char **ret_file)
 {
     struct timespec until = inquiry_patience();
     struct question *question = put(target);
+    char why[ATTRS_WHY];
     struct mover_row row;
     struct job_info job;
-    char *file = NULL;
+    bool is_there = false;
 
-    if (question == NULL || !inquiry_await(question->inquiry, &until))
-        return NULL;
-    for (const char *at = question->r == 0 ? question->text : ""; job_next(&at, &job);)
-        if (job.number == number)
-            file = file_of(target, &job);
-    for (size_t at = 0; file == NULL && mover_next(question->orders, &at, &row);)
-        if (row.number == number && row.directory != NULL && asprintf(&file, "%s/%s", target, row.directory) < 0)
-            file = NULL;
+    *ret_file = NULL;
+    if (await(question, &until, why) < 0)
+        return true; /* as far as is known */
+    for (const char *at = question->text; job_next(&at, &job);)
+        if (job.number == number) {
+            is_there = true;
+            *ret_file = file_of(target, &job);
+        }
+    for (size_t at = 0; !is_there && mover_next(question->orders, &at, &row);)
+        if (row.number == number) {
+            is_there = true;
+            if (row.directory != NULL && asprintf(ret_file, "%s/%s", target, row.directory) < 0)
+                *ret_file = NULL;
+        }
     question_free(question);
-    return file;
+    return is_there;
 }
 
 /* Gives an order for a job by its number, which takes the right to write to the mount's root. The owner of the file, or
@@ -315,14 +342,16 @@ static char *file_of_number(const char *target, uint64_t number)
 static int give_order(const char *word, const char *number, const char *target, char why[static ATTRS_WHY])
 {
     cleanup(freep) char *text = NULL, *file = NULL;
-    char for_file[ATTRS_WHY];
-    int r = asprintf(&text, "%s %s", word, number) < 0 ? -ENOMEM : attrs_set(target, "jobs", text, why);
+    int r = asprintf(&text, "%s %s", word, number) < 0 ? attrs_refuse(why, -ENOMEM, "out of memory")
+                                                       : attrs_set(target, "jobs", text, why);
 
-    if (r == -EACCES || r == -EPERM)
-        file = file_of_number(target, strtoull(number, NULL, 10));
-    if (file != NULL && attrs_set(file, "migrate", word, for_file) == 0)
-        return 0;
-    return r;
+    if (r != -EACCES && r != -EPERM)
+        return r;
+    if (!find_number(target, strtoull(number, NULL, 10), &file))
+        return attrs_refuse(why, -ENOENT,
+                            "there is no job %s that is yours; 'fallsctl jobs' lists those, and root may order all",
+                            number);
+    return file != NULL ? attrs_set(file, "migrate", word, why) : r;
 }
 
 static enum ctl_status order(struct request *request, const char *word, const char *number, const char *target)
@@ -401,12 +430,12 @@ static enum ctl_status wait_for(struct request *request, uint64_t number, const 
 
     for (;;) {
         struct timespec until = inquiry_patience();
-        struct question *question;
+        struct question *question = put(target);
+        char why[ATTRS_WHY];
 
         until.tv_sec += WAITERS_PATIENCE;
-        question = await(request, put(target), &until);
-        if (question == NULL)
-            return CTL_ERROR;
+        if (await(question, &until, why) < 0)
+            return report(request->as_json, "%s: %s", target, why);
         sum = sum_up(question->text, number, from);
         if (from == 0) /* what was over before is no concern of ours */
             sum = sum_up(question->text, number, from = MIN(sum.first, last_number(question->text) + 1));

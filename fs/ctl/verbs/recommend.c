@@ -5,6 +5,7 @@
 #include "fs/ctl/ask/file_info.h"
 #include "fs/ctl/show/table.h"
 #include "fs/ctl/talk/answer.h"
+#include "fs/ctl/talk/args.h"
 #include "fs/ctl/think/declare.h"
 #include "fs/ctl/think/source.h"
 #include "fs/ctl/verbs/verbs.h"
@@ -12,7 +13,6 @@
 
 #include <math.h>
 
-#define MAX_SHOWN 10   /* layouts */
 #define MAX_PROCS 4096 /* a layout has no more elements */
 
 static const char help[] =
@@ -61,208 +61,61 @@ struct request {
     bool as_json, apply;
 };
 
-/* -- telling -- */
-
-static const struct column column[] = {
-    { "TIME", COLUMN_RIGHT },     { "FASTER", COLUMN_RIGHT }, { "BUSY", COLUMN_RIGHT },
-    { "REQUESTS", COLUMN_RIGHT }, { "SEEKS", COLUMN_RIGHT },  { "DEGREE", COLUMN_RIGHT },
-    { "MOVES", COLUMN_RIGHT },    { "PAYS", COLUMN_RIGHT },   { "LAYOUT", COLUMN_CUT },
-};
-
-static void add_row(struct table *table, const struct candidate *candidate, const struct candidate *now)
-{
-    uint64_t runs = now != NULL ? candidate_pays_after(candidate, now) : 0;
-    char text[SIZE_TEXT];
-
-    table_addf(table, "%.3g s", (double) candidate->busy.elapsed / 1e9);
-    if (now != NULL && candidate->busy.elapsed > 0)
-        table_addf(table, "%.2fx", (double) now->busy.elapsed / (double) candidate->busy.elapsed);
-    else
-        table_add(table, "");
-    table_addf(table, "%.3g s", (double) candidate->busy.most / 1e9);
-    table_addf(table, "%" PRIu64, candidate->busy.requests);
-    table_addf(table, "%" PRIu64, candidate->busy.seeks);
-    table_addf(table, "%.2f", candidate->degree);
-    table_add(table, candidate->is_now        ? "now"
-                     : candidate->knows_moves ? size_text(candidate->moves, false, text)
-                                              : "");
-    if (runs > 0)
-        table_addf(table, "%" PRIu64 " run%s", runs, runs == 1 ? "" : "s");
-    else
-        table_add(table, "");
-    table_add(table, candidate->text);
-}
-
-/* The best ones, and the present one wherever it stands. */
-static int print_table(const struct recommendation *found)
-{
-    struct table table;
-    int r;
-
-    table_init(&table, column, ARRAY_SIZE(column), NULL, NULL);
-    for (size_t i = 0; i < found->n; i++)
-        if (i < MAX_SHOWN || found->candidate[i].is_now)
-            add_row(&table, &found->candidate[i], found->now);
-    r = table_print(&table, stdout);
-    table_done(&table);
-    return r;
-}
-
-/* The file, as a command would name it. */
-static void print_file(const struct recommending *asked)
-{
-    const char *path = asked->profile->file->path;
-
-    if (asked->called == NULL && path[0] != 0 && path[0] != '/')
-        fputs("MOUNTPOINT/", stdout);
-    utf8_print_word(stdout, asked->called != NULL ? asked->called : path[0] != 0 ? path : "FILE");
-}
-
-static void print_advice(const struct recommendation *found, const struct recommending *asked)
-{
-    const struct candidate *best = &found->candidate[0];
-
-    if (found->now != NULL && !candidate_is_worth(best, found->now)) {
-        puts("no gain: no layout that was tried takes much less than the present one");
-        return;
-    }
-    printf("best: %s\n", best->text);
-    if (found->now != NULL) {
-        printf("to do: fallsctl migrate -L '%s' ", best->text);
-        print_file(asked);
-        putchar('\n');
-    }
-}
-
-/* Says what is not traced but follows, and what is thought there. */
-static void print_predicted(const struct profile *profile)
-{
-    char text[SIZE_TEXT];
-
-    if (!profile->is_predicted)
-        return;
-    printf("not traced: as follows for %" PRIu32 " process%s and %s\n", profile->touches.n_ranks,
-           profile->touches.n_ranks == 1 ? "" : "es", size_text(profile->size, false, text));
-    if (profile->is_rounded)
-        puts(
-            "note: what does not go up is thought to be divided with the first parts one longer: the traces do not tell");
-    if (profile->by_bytes)
-        puts("note: rows are divided to the byte, since nobody has said what they are made of: --array does");
-}
-
-static enum ctl_status print_all(const struct recommending *asked, const struct recommendation *found)
-{
-    const struct profile *profile = asked->profile;
-
-    utf8_print_line(stdout, profile->file->path[0] != 0 ? profile->file->path : "the array", false);
-    printf(": %" PRIu32 " process%s; disks: %" PRIu32 ", ", profile->touches.n_ranks,
-           profile->touches.n_ranks == 1 ? "" : "es", asked->n_disks);
-    file_costs_print(asked->costs, stdout);
-    if (!asked->costs->is_measured && asked->costs->why[0] != 0)
-        printf(" (%s)", asked->costs->why);
-    putchar('\n');
-    print_predicted(profile);
-    if (print_table(found) < 0)
-        return report(false, "out of memory");
-    print_advice(found, asked);
-    replicas_print(found);
-    return CTL_OK;
-}
-
-static void json_candidate(struct json *json, const struct candidate *candidate, const struct candidate *now)
-{
-    json_open(json, NULL, '{');
-    json_string(json, "layout", candidate->text);
-    json_bool(json, "is_now", candidate->is_now);
-    json_seconds(json, "busy", (double) candidate->busy.most / 1e9);
-    json_seconds(json, "elapsed", (double) candidate->busy.elapsed / 1e9);
-    json_seconds(json, "busy_together", (double) candidate->busy.all / 1e9);
-    json_u64(json, "requests", candidate->busy.requests);
-    json_u64(json, "seeks", candidate->busy.seeks);
-    json_real(json, "degree", candidate->degree);
-    if (candidate->knows_moves) {
-        json_u64(json, "bytes_to_move", candidate->moves);
-        json_seconds(json, "seconds_to_move", (double) candidate->moves_ns / 1e9);
-        json_u64(json, "pays_after", candidate_pays_after(candidate, now));
-    }
-    json_close(json, '}');
-}
-
-void recommend_json(struct json *json, const struct recommending *asked, const struct recommendation *found)
-{
-    const struct profile *profile = asked->profile;
-
-    json_string(json, "path", profile->file->path[0] != 0 ? profile->file->path : NULL);
-    json_u64(json, "processes", profile->touches.n_ranks);
-    json_bool(json, "of_a_sample", profile->touches.of_accesses > profile->touches.accesses);
-    json_u64(json, "size", profile->size);
-    json_bool(json, "predicted", profile->is_predicted);
-    json_bool(json, "rounded", profile->is_rounded);
-    json_bool(json, "by_bytes", profile->by_bytes);
-    json_u64(json, "n_disks", asked->n_disks);
-    file_costs_json(asked->costs, json);
-    json_bool(json, "gain", found->now == NULL || candidate_is_worth(&found->candidate[0], found->now));
-    json_open(json, "candidates", '[');
-    for (size_t i = 0; i < found->n; i++)
-        json_candidate(json, &found->candidate[i], found->now);
-    json_close(json, ']');
-    replicas_json(json, found);
-}
-
-static enum ctl_status json_all(const struct recommending *asked, const struct recommendation *found)
-{
-    struct json json;
-
-    json_begin(&json, stdout);
-    recommend_json(&json, asked, found);
-    json_end(&json);
-    return CTL_OK;
-}
-
 /* -- doing it -- */
 
+/* Begins to move a file, and says so; with JSON only where it fails, since the object is written already. */
 static enum ctl_status migrate(const struct request *request, const char *path, const char *layout)
 {
     char why[ATTRS_WHY];
 
-    return attrs_set(path, "migrate", layout, why) < 0 ? report(request->as_json, "%s: %s", path, why) : CTL_OK;
+    if (attrs_set(path, "migrate", layout, why) < 0)
+        return report(false, "%s: %s", path, why);
+    if (!request->as_json) {
+        fputs("on its way: ", stdout);
+        utf8_print_line(stdout, path, false);
+        printf(" to %s: 'fallsctl jobs' shows how far\n", layout);
+    }
+    return CTL_OK;
+}
+
+/* Does what recommend_to_do would tell users to do. */
+static enum ctl_status apply(const struct request *request, const struct recommending *asked, const char *layout)
+{
+    enum ctl_status status = migrate(request, asked->called, layout);
+
+    if (status != CTL_OK && !request->as_json)
+        recommend_to_do(asked, layout);
+    return status;
 }
 
 /* Begins to move the file, if that is worth it. */
-static enum ctl_status apply(const struct request *request, const char *path, const struct recommendation *found)
+static enum ctl_status apply_one(const struct request *request, const struct together_file *file)
 {
-    const struct candidate *best = &found->candidate[0];
-    enum ctl_status status;
+    const struct candidate *best = &file->found.candidate[0];
 
-    if (found->now == NULL || !candidate_is_worth(best, found->now))
+    if (file->found.now == NULL || !candidate_is_worth(best, file->found.now))
         return CTL_OK;
-    status = migrate(request, path, best->text);
-    if (status == CTL_OK && !request->as_json)
-        puts("on its way: 'fallsctl jobs' shows how far");
-    return status;
+    return apply(request, &file->asked, best->text);
 }
 
 /* Begins to move all files that change, if it is worth it. */
 static enum ctl_status apply_together(const struct request *request, const struct together *together)
 {
-    enum ctl_status status = CTL_OK;
-    bool has_begun = false;
+    uint32_t n = 0, n_failed = 0;
 
     if (!together->knows_now || !together_is_worth(together))
         return CTL_OK;
-    for (size_t i = 0; status == CTL_OK && i < together->n; i++) {
+    for (size_t i = 0; i < together->n; i++) {
         cleanup(freep) char *text = together_text(&together->file[i]);
 
         if (text == NULL)
-            return report(request->as_json, "out of memory");
+            return report(false, "out of memory");
         if (!together_changes(&together->file[i]))
             continue;
-        status = migrate(request, together->file[i].called, text);
-        has_begun = true;
+        n++;
+        n_failed += apply(request, &together->file[i].asked, text) != CTL_OK;
     }
-    if (status == CTL_OK && has_begun && !request->as_json)
-        puts("on their way: 'fallsctl jobs' shows how far");
-    return status;
+    return n_failed == 0 ? CTL_OK : n_failed < n ? CTL_PARTIAL : CTL_ERROR;
 }
 
 /* -- working it out -- */
@@ -315,10 +168,9 @@ static enum ctl_status find_candidates(const struct request *request, struct tog
 
 static enum ctl_status say_one(const struct request *request, const struct together_file *file)
 {
-    enum ctl_status status =
-        request->as_json ? json_all(&file->asked, &file->found) : print_all(&file->asked, &file->found);
+    enum ctl_status status = recommend_say(&file->asked, &file->found, request->as_json, request->apply);
 
-    return status == CTL_OK && request->apply ? apply(request, file->called, &file->found) : status;
+    return status == CTL_OK && request->apply ? apply_one(request, file) : status;
 }
 
 static enum ctl_status say_together(const struct request *request, struct together *together)
@@ -329,14 +181,75 @@ static enum ctl_status say_together(const struct request *request, struct togeth
         know_start(&together->file[i]);
     if (together_choose(together) < 0)
         return report(request->as_json, "out of memory");
-    status = recommend_say_together(together, request->as_json);
+    status = recommend_say_together(together, request->as_json, request->apply);
     return status == CTL_OK && request->apply ? apply_together(request, together) : status;
+}
+
+static bool has_what_counts(const struct profile *profile, enum extents_of of)
+{
+    return ((of & EXTENTS_READ) != 0 && profile->touches.bytes_read > 0) ||
+           ((of & EXTENTS_WRITTEN) != 0 && profile->touches.bytes_written > 0);
+}
+
+/* Says of which files nothing is read, or written, though that alone is to count. Where that is all of them, there is
+ * nothing to recommend. */
+static enum ctl_status check_what_counts(const struct request *request, const struct together *together)
+{
+    const char *done = request->asked.of == EXTENTS_READ ? "reads from" : "writes to";
+    const char *of = request->of != NULL ? request->of : "both";
+    size_t n = 0;
+
+    for (size_t i = 0; i < together->n; i++)
+        n += has_what_counts(&together->file[i].profile, request->asked.of);
+    if (n == 0)
+        return report(
+            request->as_json,
+            "%s%s: nobody %s it in what was traced, so --for %s has nothing to go by: leave that out, or trace a "
+            "program that does",
+            together->file[0].profile.file->path, together->n > 1 ? ", and all other files" : "", done, of);
+    for (size_t i = 0; i < together->n; i++)
+        if (!has_what_counts(&together->file[i].profile, request->asked.of))
+            utf8_complain("%s: nobody %s it in what was traced: for that all layouts are alike",
+                          together->file[i].profile.file->path, done);
+    return CTL_OK;
+}
+
+/* Says that the file ends before an array does that somebody says it has. */
+static void check_array(const struct request *request, const struct profile *profile)
+{
+    char whole[SIZE_TEXT], there[SIZE_TEXT];
+    uint64_t bytes;
+
+    if (request->options.array == NULL || request->options.size != NULL || array_bytes(&profile->array, &bytes) < 0 ||
+        profile->array.header + bytes <= profile->size)
+        return;
+    utf8_complain(
+        "%s: the array of --array ends at %s, the file at %s: its layouts are judged by what was traced of it; "
+        "say --size for a run on all of it",
+        profile->file->path, size_text(profile->array.header + bytes, false, whole),
+        size_text(profile->size, false, there));
+}
+
+static enum ctl_status make_profiles(const struct request *request, const struct source *source,
+                                     struct together *together)
+{
+    char why[ATTRS_WHY];
+
+    for (size_t i = 0; i < source->n; i++) {
+        struct together_file *file = &together->file[i];
+
+        file->called = source->file[i].called;
+        if (profile_init(&file->profile, &source->trace, source->file[i].file, &request->options, why) < 0)
+            return report(request->as_json, "%s: %s", source->trace.file[source->file[i].file].path, why);
+        check_array(request, &file->profile);
+    }
+    return check_what_counts(request, together);
 }
 
 static enum ctl_status recommend_files(const struct request *request, const struct source *source)
 {
     cleanup(together_done) struct together together = { .n = source->n };
-    enum ctl_status status = CTL_OK;
+    enum ctl_status status;
 
     if (source->n > TOGETHER_FILES)
         return report(request->as_json, "there are %zu files in that trace: name those that matter, %d at most",
@@ -344,15 +257,9 @@ static enum ctl_status recommend_files(const struct request *request, const stru
     together.file = calloc(source->n, sizeof *together.file);
     if (together.file == NULL)
         return report(request->as_json, "out of memory");
-    for (size_t i = 0; status == CTL_OK && i < source->n; i++) {
-        struct together_file *file = &together.file[i];
-        char why[ATTRS_WHY];
-
-        file->called = source->file[i].called;
-        if (profile_init(&file->profile, &source->trace, source->file[i].file, &request->options, why) < 0)
-            return report(request->as_json, "%s: %s", source->trace.file[source->file[i].file].path, why);
-        status = find_candidates(request, file);
-    }
+    status = make_profiles(request, source, &together);
+    for (size_t i = 0; status == CTL_OK && i < source->n; i++)
+        status = find_candidates(request, &together.file[i]);
     if (status != CTL_OK)
         return status;
     return together.n == 1 ? say_one(request, &together.file[0]) : say_together(request, &together);
@@ -421,13 +328,46 @@ static enum ctl_status recommend_declared(const struct request *request, char *p
 
 /* -- the command line -- */
 
-/* Reads numbers and words; NULL: all of them are right, else the option that is not. */
-static const char *read_options(struct request *request)
+/* What is wrong with a word behind an option; NULL: nothing. */
+struct wrong {
+    const char *why, *word;
+};
+
+static struct wrong read_growth(struct request *request)
+{
+    request->options.growth = GROWTHS;
+    if (request->growth != NULL && strcmp(request->growth, "lengths") == 0)
+        request->options.growth = GROWTH_LENGTHS;
+    else if (request->growth != NULL && strcmp(request->growth, "numbers") == 0)
+        request->options.growth = GROWTH_NUMBERS;
+    else if (request->growth != NULL)
+        return (struct wrong){ "--growth takes lengths or numbers", request->growth };
+    return (struct wrong){ NULL, NULL };
+}
+
+/* What disks cost, by the command line. */
+static struct wrong read_costs(struct request *request)
+{
+    char *end = NULL;
+    double seek = 0;
+
+    if (request->seek != NULL)
+        seek = strtod(request->seek, &end);
+    if (end != NULL && (end == request->seek || *end != 0 || !isfinite(seek) || seek < 0 || seek > 10000))
+        return (struct wrong){ "--seek takes milliseconds, from 0 to 10000, as 8 or 0.1", request->seek };
+    request->said.knows_seek = request->seek != NULL;
+    request->said.seek = (uint64_t) (seek * 1e6);
+    if (request->rate != NULL &&
+        (layout_parse_size(request->rate, &request->said.rate) < 0 || request->said.rate < 1024))
+        return (struct wrong){ "--rate takes bytes a second, 1K at least, as 100M", request->rate };
+    return (struct wrong){ NULL, NULL };
+}
+
+static struct wrong read_options(struct request *request)
 {
     struct recommending *asked = &request->asked;
     uint64_t n_disks = 0, n_procs = 0;
-    char *end = NULL;
-    double seek = 0;
+    struct wrong wrong;
 
     asked->of = EXTENTS_ALL;
     if (request->of != NULL && strcmp(request->of, "read") == 0)
@@ -435,31 +375,16 @@ static const char *read_options(struct request *request)
     else if (request->of != NULL && strcmp(request->of, "write") == 0)
         asked->of = EXTENTS_WRITTEN;
     else if (request->of != NULL && strcmp(request->of, "both") != 0)
-        return "--for";
+        return (struct wrong){ "--for takes read, write or both", request->of };
     if (request->procs != NULL &&
         (layout_parse_size(request->procs, &n_procs) < 0 || n_procs == 0 || n_procs > MAX_PROCS))
-        return "--procs";
+        return (struct wrong){ "--procs takes a number of processes, from 1 to 4096", request->procs };
     request->options.procs = (uint32_t) n_procs;
-    request->options.growth = GROWTHS;
-    if (request->growth != NULL && strcmp(request->growth, "lengths") == 0)
-        request->options.growth = GROWTH_LENGTHS;
-    else if (request->growth != NULL && strcmp(request->growth, "numbers") == 0)
-        request->options.growth = GROWTH_NUMBERS;
-    else if (request->growth != NULL)
-        return "--growth";
     if (request->disks != NULL && (layout_parse_size(request->disks, &n_disks) < 0 || n_disks == 0 || n_disks > 256))
-        return "--disks";
+        return (struct wrong){ "--disks takes a number of disks, from 1 to 256", request->disks };
     request->options.n_disks = (uint32_t) n_disks;
-    if (request->seek != NULL)
-        seek = strtod(request->seek, &end);
-    if (end != NULL && (end == request->seek || *end != 0 || !isfinite(seek) || seek < 0 || seek > 10000))
-        return "--seek";
-    request->said.knows_seek = request->seek != NULL;
-    request->said.seek = (uint64_t) (seek * 1e6);
-    if (request->rate != NULL &&
-        (layout_parse_size(request->rate, &request->said.rate) < 0 || request->said.rate < 1024))
-        return "--rate";
-    return NULL;
+    wrong = read_growth(request);
+    return wrong.why != NULL ? wrong : read_costs(request);
 }
 
 /* What options and words say together that makes no sense; NULL: nothing. */
@@ -484,13 +409,12 @@ static const char *check(const struct request *request, int n_words)
 
 static enum ctl_status recommend(struct request *request, const struct args *args)
 {
-    const char *wrong = read_options(request);
+    struct wrong wrong = read_options(request);
 
-    if (wrong != NULL)
-        return args_complain("recommend", "that makes no sense behind this option", wrong);
-    wrong = check(request, args->n);
-    if (wrong != NULL)
-        return args_complain("recommend", wrong, NULL);
+    if (wrong.why == NULL)
+        wrong = (struct wrong){ check(request, args->n), NULL };
+    if (wrong.why != NULL)
+        return args_complain("recommend", wrong.why, wrong.word);
     if (request->sections.n > 0)
         return recommend_declared(request, args->n > 0 ? args->word[0] : NULL);
     if (request->trace != NULL)

@@ -14,6 +14,12 @@ void recommend_json(struct json *json, const struct recommending *asked, const s
 void replicas_print(const struct recommendation *found);
 void replicas_json(struct json *json, const struct recommendation *found);
 
-enum ctl_status recommend_say_together(const struct together *together, bool as_json);
+/* Tell all of it. applies: what is to be done is not told, since it is done next. */
+enum ctl_status recommend_say(const struct recommending *asked, const struct recommendation *found, bool as_json,
+                              bool applies);
+enum ctl_status recommend_say_together(const struct together *together, bool as_json, bool applies);
+
+/* Tells the command that gives the file a layout. */
+void recommend_to_do(const struct recommending *asked, const char *layout);
 
 #endif

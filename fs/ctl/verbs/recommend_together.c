@@ -2,7 +2,6 @@
 #include "fs/ctl/show/table.h"
 #include "fs/ctl/talk/answer.h"
 #include "fs/ctl/verbs/recommend.h"
-#include "fs/json/utf8.h"
 
 static const struct column column[] = {
     { "BUSY", COLUMN_RIGHT },  { "NOW", COLUMN_RIGHT }, { "DEGREE", COLUMN_RIGHT }, { "FIRST", COLUMN_RIGHT },
@@ -43,16 +42,12 @@ static enum ctl_status print_commands(const struct together *together)
             return report(false, "out of memory");
         if (file->found.now == NULL || !together_changes(file))
             continue;
-        printf("to do: fallsctl migrate -L '%s' ", text);
-        if (file->called == NULL && file->profile.file->path[0] != '/')
-            fputs("MOUNTPOINT/", stdout);
-        utf8_print_word(stdout, file->called != NULL ? file->called : file->profile.file->path);
-        putchar('\n');
+        recommend_to_do(&file->asked, text);
     }
     return CTL_OK;
 }
 
-static enum ctl_status print_together(const struct together *together)
+static enum ctl_status print_together(const struct together *together, bool applies)
 {
     struct table table;
     int r;
@@ -73,7 +68,7 @@ static enum ctl_status print_together(const struct together *together)
         puts("no gain: no layouts that were tried take much less than the present ones");
         return CTL_OK;
     }
-    return print_commands(together);
+    return applies ? CTL_OK : print_commands(together);
 }
 
 static void json_chosen(struct json *json, const struct together_file *file, const char *text)
@@ -115,7 +110,7 @@ static enum ctl_status json_together(const struct together *together)
     return CTL_OK;
 }
 
-enum ctl_status recommend_say_together(const struct together *together, bool as_json)
+enum ctl_status recommend_say_together(const struct together *together, bool as_json, bool applies)
 {
-    return as_json ? json_together(together) : print_together(together);
+    return as_json ? json_together(together) : print_together(together, applies);
 }

@@ -61,8 +61,8 @@ static const char stop_help[] =
 static const char status_help[] =
     "usage: fallsctl trace status [--json] PATH...\n"
     "\n"
-    "Says whether a file or directory is traced, and of all that is traced, how many accesses that you may see are kept,\n"
-    "and how many have been dropped, since later ones took their place.\n"
+    "Says whether a file or directory is traced, and of all that is traced in its mount, not of this file alone, how many\n"
+    "accesses that you may see are kept, and how many have been dropped, since later ones took their place.\n"
     "\n"
     "  --json    machine-readable output\n"
     "\n"
@@ -83,7 +83,8 @@ static void tell_in_words(const char *path, const struct trace_state *state)
         printf("; one access of %u is recorded", state->sample);
     if (state->is_on && state->n_open > 0)
         printf("; %" PRIu64 " handles were open already: theirs may be missing", state->n_open);
-    printf("; %" PRIu64 " accesses kept, %" PRIu64 " dropped\n", state->records, state->dropped);
+    printf("; of all that is traced in this mount, %" PRIu64 " accesses kept, %" PRIu64 " dropped\n", state->records,
+           state->dropped);
 }
 
 static void tell(struct paths *paths, const char *path)
@@ -125,7 +126,7 @@ static void order(struct paths *paths, const char *path, const struct doing *doi
     int r = doing->stops || doing->begins != NULL ? attrs_check(path, &ignored, why) : 0;
 
     if (r == 0 && doing->stops)
-        r = attrs_set(path, "trace", "stop", why);
+        r = trace_order_end(path, why);
     else if (r == 0 && doing->begins != NULL)
         r = trace_order_give(doing->begins, path, why);
     if (r < 0)

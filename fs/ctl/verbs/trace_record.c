@@ -13,9 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PIECE     (1 << 20)
-#define PAUSE     20000 /* us, before looking for more: the ring has room for what comes meanwhile */
-#define LOOK_EACH 25    /* pauses: whether the trace still goes on */
+#define PIECE           (1 << 20)
+#define PAUSE           20000 /* us, before looking for more: the ring has room for what comes meanwhile */
+#define NO_PROGRAM      126   /* how shells end, where what is to be run cannot be, */
+#define NO_SUCH_COMMAND 127   /* or is not there, */
+#define BY_SIGNAL       128   /* or was killed: and the signal's number */
+#define LOOK_EACH       25    /* pauses: whether the trace still goes on */
 
 static const char export_help[] =
     "usage: fallsctl trace export -o FILE PATH\n"
@@ -37,6 +40,9 @@ static const char record_help[] =
     "recorded of it, as it comes: so however long it takes, nothing is lost but what a slow FILE cannot take; that is counted.\n"
     "It ends when the command does, or without one when it is interrupted or the trace is stopped. A trace that went on\n"
     "already goes on; FILE then has what was recorded before, too.\n"
+    "\n"
+    "It ends with the status of the command, or with 128 and the number of the signal that has killed it; 127, there is no\n"
+    "such command, 126, it cannot be run; and with 1 when the trace could not be begun or written.\n"
     "\n"
     "  -o FILE      where to; - is standard output\n"
     "  --every      every access of what is opened from now on, past the kernel's cache\n"
@@ -227,9 +233,12 @@ static int run_command(struct recording *recording, char why[static ATTRS_WHY])
         return 0;
     recording->pid = fork();
     if (recording->pid == 0) {
+        int error;
+
         (void) execvp(recording->command[0], recording->command);
-        utf8_complain("fallsctl trace record: %s: %s", recording->command[0], strerror(errno));
-        _exit(127);
+        error = errno;
+        utf8_complain("fallsctl trace record: %s: %s", recording->command[0], strerror(error));
+        _exit(error == ENOENT ? NO_SUCH_COMMAND : NO_PROGRAM);
     }
     return recording->pid < 0 ? attrs_refuse(why, -errno, "%s: %s", recording->command[0], strerror(errno)) : 0;
 }
@@ -264,6 +273,7 @@ static int record(struct recording *recording, char why[static ATTRS_WHY])
     return r == 0 ? end_copy(&recording->copy, why) : r;
 }
 
+/* Ends as the command has, so that who runs it by this verb learns of it what he would have without. */
 static enum ctl_status finish(const struct recording *recording)
 {
     struct trace_state state;
@@ -272,13 +282,14 @@ static enum ctl_status finish(const struct recording *recording)
 
     if (trace_state_get(recording->path, &state, why) == 0 && !recording->order.every && !state.every)
         utf8_complain("through the cache: what the kernel's page cache answered itself is not in the trace");
-    if (WIFSIGNALED(status))
-        return report(false, "%s: killed by signal %d; what it did is in the trace", recording->command[0],
-                      WTERMSIG(status));
+    if (WIFSIGNALED(status)) {
+        utf8_complain("%s: killed by signal %d; what it did is in the trace", recording->command[0], WTERMSIG(status));
+        return (enum ctl_status)(BY_SIGNAL + WTERMSIG(status));
+    }
     if (WEXITSTATUS(status) != 0)
-        return report(false, "%s: ended with status %d; what it did is in the trace", recording->command[0],
+        utf8_complain("%s: ended with status %d; what it did is in the trace", recording->command[0],
                       WEXITSTATUS(status));
-    return CTL_OK;
+    return (enum ctl_status) WEXITSTATUS(status);
 }
 
 enum ctl_status ctl_trace_record(int argc, char **argv)
@@ -297,6 +308,8 @@ enum ctl_status ctl_trace_record(int argc, char **argv)
         return status;
     if (out == NULL || args.n == 0)
         return args_complain(args.verb, "which file or directory, and -o with which file?", NULL);
+    if (args.n == 1 && args.n_behind == 0)
+        return args_complain(args.verb, "which command is to run? None stands behind '--'", NULL);
     if (!trace_order_sample(&recording.order, sample))
         return args_complain(args.verb, "--sample wants a number from 1 to 65535", NULL);
     recording.path = args.word[0];

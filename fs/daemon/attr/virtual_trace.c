@@ -59,6 +59,22 @@ static int start(const struct virtual_call *call, bool every, uint16_t sample)
     return r;
 }
 
+/* Says that there is no trace of this to be ended, or that there is one of a directory above. */
+static int refuse_stop(const struct virtual_call *call)
+{
+    cleanup(freep) char *path = NULL;
+    struct inode *above = tracing_above(call->tracing, call->inode, call->cred.uid);
+    int r;
+
+    if (above == NULL)
+        return virtual_refuse(call, -EINVAL, "you have begun no trace here");
+    r = inode_path(call->fs->inodes, above, &path);
+    inode_unref(call->fs->inodes, above);
+    if (r < 0 || path[0] == 0)
+        return virtual_refuse(call, -EINVAL, "it is traced with all of the mount: stop that, by the mount point");
+    return virtual_refuse(call, -EINVAL, "it is traced with all that is in %s of this mount: stop that", path);
+}
+
 int trace_set(const struct virtual_call *call, const char *value, size_t len)
 {
     bool every;
@@ -76,5 +92,5 @@ int trace_set(const struct virtual_call *call, const char *value, size_t len)
             "say 'start', 'start every' or 'stop'; with ' sample=N' behind a start, N from 1 to 65535, "
             "one access of N is recorded");
     r = tracing_stop(call->tracing, call->inode, call->cred.uid);
-    return r == -ENOENT ? virtual_refuse(call, -EINVAL, "you have begun no trace here") : r;
+    return r == -ENOENT ? refuse_stop(call) : r;
 }

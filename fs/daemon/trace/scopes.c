@@ -86,6 +86,17 @@ uint32_t scopes_remove(struct scopes *scopes, uint64_t ino, uid_t uid, bool is_a
     return n;
 }
 
+bool scopes_has(struct scopes *scopes, uint64_t ino, uid_t uid, bool is_admin)
+{
+    bool has = false;
+
+    mutex_lock(&scopes->lock);
+    for (uint32_t i = 0; i < scopes->n; i++)
+        has |= scopes->scope[i].ino == ino && (is_admin || scopes->scope[i].uid == uid);
+    mutex_unlock(&scopes->lock);
+    return has;
+}
+
 bool scopes_are_none(struct scopes *scopes)
 {
     bool are_none;

@@ -54,6 +54,9 @@ int scopes_add(struct scopes *scopes, const struct scope *scope);
  * them. Returns how many that were. */
 uint32_t scopes_remove(struct scopes *scopes, uint64_t ino, uid_t uid, bool is_admin);
 
+/* Whether there is one with this number that scopes_remove would remove. */
+bool scopes_has(struct scopes *scopes, uint64_t ino, uid_t uid, bool is_admin);
+
 /* Whether nothing is traced; and nothing that the user sees, since he has begun it, or an administrator. */
 bool scopes_are_none(struct scopes *scopes);
 bool scopes_are_none_for(struct scopes *scopes, uid_t uid);

@@ -481,6 +481,20 @@ int tracing_stop(struct tracing *tracing, const struct inode *inode, uid_t uid)
     return end(tracing, ino, uid, is_admin(tracing, uid)) > 0 ? 0 : -ENOENT;
 }
 
+struct inode *tracing_above(struct tracing *tracing, struct inode *inode, uid_t uid)
+{
+    struct inodes *inodes = tracing->fs->inodes;
+    struct inode *above = inode_parent(inodes, inode);
+
+    while (above != NULL && !scopes_has(tracing->scopes, above->ino, uid, is_admin(tracing, uid))) {
+        struct inode *next = inode_parent(inodes, above);
+
+        inode_unref(inodes, above);
+        above = next;
+    }
+    return above;
+}
+
 void tracing_inode_gone(struct tracing *tracing, const struct inode *inode)
 {
     if (requests_are_noted())

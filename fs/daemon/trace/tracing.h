@@ -33,6 +33,9 @@ int tracing_start(struct tracing *tracing, struct inode *inode, uid_t uid, bool 
  * there is nothing to end. */
 int tracing_stop(struct tracing *tracing, const struct inode *inode, uid_t uid);
 
+/* The directory above an inode whose trace covers it, and which the user may end, with a reference; NULL: none. */
+struct inode *tracing_above(struct tracing *tracing, struct inode *inode, uid_t uid);
+
 /* How a file, or a directory, is traced, and what of it the user can read. */
 struct tracing_state {
     bool is_on, every;
