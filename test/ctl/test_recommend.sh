@@ -104,6 +104,13 @@ awk 'BEGIN { for (i = 0; i < 60; i++) printf "%d 9.%03d pread64(3</w/f>, \"\"...
     10 + i % 2, i, 1 + i * i % 37, i * i * 131 % 8191, 1 + i * i % 37 }' >any.txt
 refused 1 '*f: nothing can be said of other runs: rank 0*' --procs 4 any.txt
 
+# Records here and there: who asks for others next time gains nothing from a layout that follows these.
+awk 'BEGIN { x = 1; for (i = 0; i < 200; i++) { x = x * 16807 % 2147483647; printf "%d 9.%06d pread64(3</w/f>, \"\"..., 100, %d) = 100\n",
+    10 + i % 2, i, x % 640000 * 100 } }' >records.txt
+recommends '[.by_chance, ([.candidates[].layout | select(test("^[{]"))] | length)]' '[true,0]' --disks 4 records.txt
+"$fallsctl" recommend --disks 4 records.txt | grep -q '^note: what is read lies here and there' || complain 'that it is by chance is not told'
+recommends '[.by_chance, ([.candidates[].layout | select(test("^[{]"))] | length > 0)]' '[false,true]' --disks 4 4.txt matrix
+
 awk '/matrix>/ && ++n > 10 { exit } { print }' 2.txt >few.txt # what a sanitizer's library does comes before
 refused 1 '*no two do alike, or there are several kinds*' --procs 4 few.txt matrix
 

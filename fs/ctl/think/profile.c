@@ -3,6 +3,8 @@
 
 #include "fs/ctl/think/foretell.h"
 #include "fs/ctl/think/pattern_read.h"
+#include "fs/learn/chance.h"
+
 /* -- patterns of accesses -- */
 
 static void free_nests(struct nest **nest, size_t n)
@@ -67,6 +69,8 @@ static int find_patterns(struct profile *profile)
         r = extents_init(&profile->read, &profile->touches, EXTENTS_READ);
     if (r == 0)
         r = extents_init(&profile->written, &profile->touches, EXTENTS_WRITTEN);
+    if (r == 0)
+        r = is_by_chance(&profile->touches, &profile->read, &profile->by_chance);
     if (r == 0)
         r = shapes_init(&profile->reads, &profile->read);
     if (r == 0)

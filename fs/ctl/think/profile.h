@@ -46,6 +46,7 @@ struct profile {
     uint64_t size; /* of the file, or its last byte touched */
     struct touches touches;
     bool is_predicted, is_rounded, by_bytes; /* touches were not traced but follow; and as of fs/learn/predict.h */
+    bool by_chance;                          /* what is read: fs/learn/chance.h */
     struct chunks chunks;
     struct extents read, written;
     struct profile_class class[CHUNK_CLASSES];

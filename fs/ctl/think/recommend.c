@@ -98,6 +98,20 @@ static int try_stripes(struct search *search)
     return r;
 }
 
+/* What follows reads that another run does not do again is tried for none. */
+static int try_proposed(struct search *search)
+{
+    const struct profile *profile = search->asked->profile;
+    int r = 0;
+
+    if (profile->by_chance && (search->asked->of & EXTENTS_READ) != 0)
+        return 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(profile->proposed); i++)
+        if (profile->proposed[i].text != NULL)
+            r = try_text(search, strdup(profile->proposed[i].text));
+    return r;
+}
+
 static int try_all(struct search *search)
 {
     const struct recommending *asked = search->asked;
@@ -114,10 +128,7 @@ static int try_all(struct search *search)
         r = try_stripes(search);
     if (r == 0 && profile->knows_array)
         r = candidates_array(&profile->array, asked->n_disks, try_text, search);
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(profile->proposed); i++)
-        if (profile->proposed[i].text != NULL)
-            r = try_text(search, strdup(profile->proposed[i].text));
-    return r;
+    return r < 0 ? r : try_proposed(search);
 }
 
 /* -- what a change costs -- */

@@ -97,6 +97,13 @@ static void print_predicted(const struct profile *profile)
         puts("note: rows are divided to the byte, since nobody has said what they are made of: --array does");
 }
 
+static void print_chance(const struct recommending *asked)
+{
+    if (asked->profile->by_chance && (asked->of & EXTENTS_READ) != 0)
+        puts("note: what is read lies here and there in no order, and another run will hardly read the same: layouts "
+             "that follow it are not tried");
+}
+
 static enum ctl_status print_all(const struct recommending *asked, const struct recommendation *found, bool applies)
 {
     const struct profile *profile = asked->profile;
@@ -109,6 +116,7 @@ static enum ctl_status print_all(const struct recommending *asked, const struct 
         printf(" (%s)", asked->costs->why);
     putchar('\n');
     print_predicted(profile);
+    print_chance(asked);
     if (print_table(found) < 0)
         return report(false, "out of memory");
     print_advice(found, asked, applies);
@@ -146,6 +154,7 @@ void recommend_json(struct json *json, const struct recommending *asked, const s
     json_bool(json, "predicted", profile->is_predicted);
     json_bool(json, "rounded", profile->is_rounded);
     json_bool(json, "by_bytes", profile->by_bytes);
+    json_bool(json, "by_chance", profile->by_chance);
     json_u64(json, "n_disks", asked->n_disks);
     file_costs_json(asked->costs, json);
     json_bool(json, "gain", found->now == NULL || candidate_is_worth(&found->candidate[0], found->now));
