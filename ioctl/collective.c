@@ -251,7 +251,8 @@ struct walk {
     struct sieve sieve;
 };
 
-/* Sends for the windows that nobody has taken yet, unless somebody else does. */
+/* Sends for the window that is read now, and then for those that nobody has taken yet, unless somebody else does. A
+ * disk that was asked for those first would be past this one when the read comes to it. */
 static void look_ahead(void *arg)
 {
     struct walk *walk = arg;
@@ -261,6 +262,7 @@ static void look_ahead(void *arg)
 
     if (pthread_mutex_trylock(&share->ahead) != 0)
         return;
+    sieve_prefetch(&walk->sieve, &walk->worker->window, run->plan->writes);
     if (share->scout == NULL) /* without memory nothing is sent for */
         (void) fdat_new(&run->fad, &share->domain, run->store, run->plan->window, &share->scout);
     while (share->scout != NULL &&

@@ -17,7 +17,7 @@ import time
 
 RATE, SEEK, STRETCH = 100e6, 0.012, 2        # bytes a second, seconds
 KINDS = {"seeking": SEEK, "throttled": 0.0}
-MEGABYTES = {4: 64, 9: 64, 16: 128, 25: 256}    # of a file, by processes; others: 128
+MEGABYTES = {4: 64, 9: 64, 16: 96}          # of a file, by processes; others: 128
 ROMIO_PATIENCE = 20                         # seconds
 PAIRS, PAIR_BYTES = 200, 4 << 20
 
