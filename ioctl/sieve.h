@@ -7,7 +7,8 @@
  *
  * A hole that other disks have is none for those that have the bytes: it is not read, nor need it be to write them.
  *
- *     disks         0 0 1 0 1 1 1 1 1 1 1 1 0 1 0        of disk 0 a request for seven bytes in a row, of disk 1 none */
+ *     disks         0 0 1 0 1 1 1 1 1 1 1 1 0 1 0        of disk 0 a request for five bytes in a row, of disk 1 none
+ */
 #ifndef FALLSFS_IOCTL_SIEVE_H
 #define FALLSFS_IOCTL_SIEVE_H
 

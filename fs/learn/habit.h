@@ -8,8 +8,8 @@
  *
  * A pass is a walk forwards through the file, all reading or all writing. Its accesses are a box of an array: either
  * the one that somebody said the file is, or one whose rows are the distances that come again. What all ranks have of a
- * dimension is the same, or divides it. Of an array that was said it may also be one cell of each layer, always the next
- * one, so that every rank has work in every layer, and in every row and column of cells:
+ * dimension is the same, or divides it. Of an array that was said it may also be one cell of each layer, always the
+ * next one, so that every rank has work in every layer, and in every row and column of cells:
  *
  *     layer 0   0 1 2   layer 1   8 6 7   layer 2   4 5 3        9 ranks, turns 3
  *               3 4 5             2 0 1             7 8 6
