@@ -248,6 +248,7 @@ struct walk {
     struct run *run;
     struct worker *worker;
     struct share *share; /* where it is now */
+    bool has_sent;       /* for the window that it has */
     struct sieve sieve;
 };
 
@@ -262,7 +263,9 @@ static void look_ahead(void *arg)
 
     if (pthread_mutex_trylock(&share->ahead) != 0)
         return;
-    sieve_prefetch(&walk->sieve, &walk->worker->window, run->plan->writes);
+    if (!walk->has_sent)
+        sieve_prefetch(&walk->sieve, &walk->worker->window, run->plan->writes);
+    walk->has_sent = true;
     if (share->scout == NULL) /* without memory nothing is sent for */
         (void) fdat_new(&run->fad, &share->domain, run->store, run->plan->window, &share->scout);
     while (share->scout != NULL &&
@@ -280,6 +283,7 @@ static int run_windows(struct walk *walk)
     int r = 0;
 
     while (r == 0 && goes_on(run) && take_window(walk->share, &walk->worker->window)) {
+        walk->has_sent = false;
         r = exchange_ready(&run->fad, window, walk->worker->found);
         if (r == 0)
             r = run->plan->writes ? sieve_write(&walk->sieve, window) : sieve_read(&walk->sieve, window);
