@@ -118,7 +118,7 @@ ok 'they are told in time' test $((SECONDS - begin)) -le 9
 ok 'they are told why' grep -q 'writing columns: a disk failed or did not answer in time' "$work/why"
 kill -CONT "$inner"
 # Until the calls that hung there have returned, the disk counts as one that does not answer: a moment.
-await 2 "$example" "$mnt/matrix" 4 >"$work/out" 2>&1
+await 60 "$example" "$mnt/matrix" 4 >"$work/out" 2>&1
 ok 'it is back' "$example" "$mnt/matrix" 4
 stop
 umount "$work/inner/mnt"
