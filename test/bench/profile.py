@@ -138,6 +138,14 @@ def foretold(kind, path):
             for phase in ("read", "write")}
 
 
+def make_anew(path, layout):
+    """An empty file. What it had is gone by the time that somebody writes: removing it moves heads, too."""
+    if os.path.exists(path):
+        os.unlink(path)
+    call(fallsctl, "create", "-L", layout, path)
+    time.sleep(1)
+
+
 # -- the default and the recommended layout --
 
 def compare(kind, workload):
@@ -157,11 +165,15 @@ def compare(kind, workload):
         for phase in ("write", "read"):
             for target, path in (("default", default), ("recommended", better)):
                 layout = layouts[target]
+                if phase == "write":
+                    make_anew(path, layout)
                 sample = on_slow_disks(kind, path, lambda: run(workload, path, phase, seed=100 + number)[phase])
                 note(what="time", kind=kind, workload=workload, phase=phase, target=target, size=size_of(workload),
                      gain=told["gain"], layout=layout, foretold=busy[phase].get(layout), **sample)
     if has_romio():
         for phase in ("write", "read"):
+            if phase == "write":
+                make_anew(default, now)
             sample = on_slow_disks(kind, default, lambda: run_romio(workload, default, phase, 200))
             note(what="time", kind=kind, workload=workload, phase=phase, target="romio", size=size_of(workload), **sample)
     os.unlink(default)
@@ -186,9 +198,11 @@ def try_candidates(kind, workload):
         if not is_tried(place, candidate):
             continue
         layout = candidate["layout"]
-        call(fallsctl, "create", "-L", layout, path)
+        make_anew(path, layout)
         run(workload, path, "write", "whole")
         for phase in ("write", "read"):
+            if phase == "write":
+                make_anew(path, layout)
             sample = on_slow_disks(kind, path, lambda: run(workload, path, phase, seed=100)[phase])
             note(what="candidate", kind=kind, workload=workload, phase=phase, place=place, layout=layout,
                  is_now=candidate["is_now"], gain=told["gain"], foretold=busy[phase].get(layout), **sample)
