@@ -17,7 +17,6 @@ import time
 
 RATE, SEEK, STRETCH = 100e6, 0.012, 2        # bytes a second, seconds
 KINDS = {"seeking": SEEK, "throttled": 0.0}
-MEGABYTES = {4: 64, 9: 64, 16: 96}          # of a file, by processes; others: 128
 ROMIO_PATIENCE = 20                         # seconds
 PAIRS, PAIR_BYTES = 200, 4 << 20
 
@@ -37,7 +36,7 @@ args = parser.parse_intermixed_args()
 procs = args.procs
 quick = args.size == "quick"
 slowness = STRETCH * procs
-asked = (32 if quick else 64 if args.verb == "candidates" else MEGABYTES.get(procs, 128)) * 1000000
+asked = (32 if quick else 64) * 1000000
 fallsctl = os.path.join(args.build, "fs/ctl/fallsctl")
 programs = os.path.join(args.build, "test/bench")
 models = sorted(glob.glob(os.path.join(args.base, "slowdisk", "*", "model")))
