@@ -42,11 +42,11 @@ static uint64_t gap_in(const struct sieve *sieve, const struct window *window, b
 
 /* -- which disks -- */
 
-/* Looking for holes in what many ask for costs more than it saves. */
+/* Each member is asked about each piece of each disk: of more members, holes are not looked for. */
 #define MAX_MEMBERS 16
 
 /* What members want of a window. */
-struct wishes {
+struct window_selection {
     struct selection selection;
     const struct fad *fad;
     const struct window *window;
@@ -54,9 +54,9 @@ struct wishes {
 
 static unsigned look(const struct selection *selection, uint64_t lo, uint64_t hi)
 {
-    const struct wishes *wishes = (const struct wishes *) selection;
+    const struct window_selection *wanted = (const struct window_selection *) selection;
 
-    return window_look(wishes->fad, wishes->window, lo, hi);
+    return window_look(wanted->fad, wanted->window, lo, hi);
 }
 
 /* Whether the window has holes that some of the disks may have alone. */
@@ -66,9 +66,9 @@ static bool can_select(const struct sieve *sieve, const struct window *window)
            window->useful < window->hi - window->lo;
 }
 
-static struct wishes wishes_of(const struct sieve *sieve, const struct window *window)
+static struct window_selection selection_in(const struct sieve *sieve, const struct window *window)
 {
-    return (struct wishes){ .selection = { .look = look }, .fad = sieve->fad, .window = window };
+    return (struct window_selection){ .selection = { .look = look }, .fad = sieve->fad, .window = window };
 }
 
 /* -- reading and writing -- */
@@ -100,7 +100,7 @@ static int move_mapped(struct sieve *sieve, const struct window *window, bool wr
     return r == -EFAULT ? 0 : r;
 }
 
-/* Holes, too. */
+/* Reads holes, too. */
 static int read_piece(struct sieve *sieve, uint64_t lo, uint64_t hi, uint8_t *bytes)
 {
     sieve->stats.requests++;
@@ -108,16 +108,17 @@ static int read_piece(struct sieve *sieve, uint64_t lo, uint64_t hi, uint8_t *by
     return sieve->store->ops->read(sieve->store->ctx, bytes, hi - lo, lo, NULL);
 }
 
+/* Reads what members want, and holes only where their disks have some of that. */
 static int read_wanted(struct sieve *sieve, const struct window *window, uint64_t lo, uint64_t hi, uint8_t *bytes)
 {
-    struct wishes wishes = wishes_of(sieve, window);
+    struct window_selection wanted = selection_in(sieve, window);
     int r;
 
     if (!can_select(sieve, window))
         return read_piece(sieve, lo, hi, bytes);
-    r = sieve->store->ops->read(sieve->store->ctx, bytes, hi - lo, lo, &wishes.selection);
+    r = sieve->store->ops->read(sieve->store->ctx, bytes, hi - lo, lo, &wanted.selection);
     sieve->stats.requests++;
-    sieve->stats.disk_read += hi - lo - wishes.selection.left_out;
+    sieve->stats.disk_read += hi - lo - wanted.selection.left_out;
     return r;
 }
 
@@ -188,25 +189,26 @@ static int cover_piece(struct sieve *sieve, const struct window *window, uint64_
     return r < 0 ? r : write_piece(sieve, lo, hi, sieve->buf);
 }
 
-/* From at on, what is wanted without the holes. -EAGAIN: no disk can do without them. */
+/* Writes what members want of the window from at on, without its holes. -EAGAIN: it is not all written, since a disk
+ * has both. */
 static int write_wanted(struct sieve *sieve, const struct window *window, uint64_t at)
 {
     const struct store *store = sieve->store;
-    struct wishes wishes = wishes_of(sieve, window);
+    struct window_selection wanted = selection_in(sieve, window);
     uint64_t since = clock_ns(), len = window->hi - at;
     int r;
 
     if (!can_select(sieve, window) || store->ops->is_apart == NULL ||
-        !store->ops->is_apart(store->ctx, len, at, &wishes.selection))
+        !store->ops->is_apart(store->ctx, len, at, &wanted.selection))
         return -EAGAIN;
     r = exchange_collect(sieve->fad, window, at, window->hi, sieve->buf);
     lap(&since, &sieve->stats.ns_exchange);
     if (r == 0)
-        r = store->ops->write_only(store->ctx, sieve->buf, len, at, &wishes.selection);
+        r = store->ops->write_only(store->ctx, sieve->buf, len, at, &wanted.selection);
     lap(&since, &sieve->stats.ns_io);
     if (r == 0) {
         sieve->stats.requests++;
-        sieve->stats.disk_written += len - wishes.selection.left_out;
+        sieve->stats.disk_written += len - wanted.selection.left_out;
     }
     return r;
 }
@@ -261,12 +263,12 @@ int sieve_write(struct sieve *sieve, const struct window *window)
 
 void sieve_prefetch(struct sieve *sieve, const struct window *window, bool writes)
 {
-    const struct wishes wishes = wishes_of(sieve, window);
+    const struct window_selection wanted = selection_in(sieve, window);
     uint64_t gap = gap_in(sieve, window, false), at = window->lo, lo, hi;
 
     if (writes && window_is_covered(sieve->fad, window, window->lo, window->hi))
         return;
     for (; window_piece(sieve->fad, window, at, gap, &lo, &hi); at = hi)
         sieve->store->ops->prefetch(sieve->store->ctx, hi - lo, lo,
-                                    can_select(sieve, window) ? &wishes.selection : NULL);
+                                    can_select(sieve, window) ? &wanted.selection : NULL);
 }

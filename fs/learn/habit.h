@@ -82,9 +82,6 @@ void habit_done(struct habit *habit);
 uint64_t habit_part(const struct habit_dim *dim, uint32_t c);
 uint64_t habit_part_end(const struct habit_dim *dim, uint32_t c);
 
-/* Where a layer ends. */
-uint64_t habit_layer_end(const struct habit_pass *pass, uint32_t layer);
-
 /* The accesses of one rank of a group in one pass, in order. */
 struct habit_walk {
     const struct habit_pass *pass;

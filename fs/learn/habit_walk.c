@@ -37,7 +37,7 @@ uint64_t habit_part_end(const struct habit_dim *dim, uint32_t c)
     return habit_part(dim, c + 1) + (dim->to - dim->from - shared(dim));
 }
 
-uint64_t habit_layer_end(const struct habit_pass *pass, uint32_t layer)
+static uint64_t layer_end(const struct habit_pass *pass, uint32_t layer)
 {
     struct habit_dim layers = pass->dim[pass->turn];
 
@@ -90,7 +90,7 @@ static void step(struct habit_walk *walk)
         return;
     if (d < walk->pass->turn)
         enter_layer(walk, 0);
-    else if (walk->at[d] == habit_layer_end(walk->pass, walk->layer))
+    else if (walk->at[d] == layer_end(walk->pass, walk->layer))
         enter_layer(walk, walk->layer + 1);
 }
 

@@ -81,7 +81,8 @@ struct file_layout *file_look(struct fs *fs, struct file *file, struct record *r
 /* Reads: how many bytes, fewer than len only at the end of the file, or an error, if there is one with any of them. */
 ssize_t file_read(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off);
 
-/* Reads like file_read, but from those subfiles alone that have something that is selected; see ioctl/store.h. */
+/* Reads like file_read, but from those subfiles alone that have something that is selected; see ioctl/store.h. NULL:
+ * everything is. */
 ssize_t file_read_only(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off, struct selection *only);
 
 /* Reads like file_read, but into a pipe, which is empty, where no byte has to be moved to its place. *ret_piped is how
@@ -96,7 +97,8 @@ ssize_t file_write(struct fs *fs, struct file *file, const void *buf, size_t len
 bool file_is_apart(struct file *file, size_t len, uint64_t off, const struct selection *only);
 
 /* Writes like file_write, but to those subfiles alone of whose bytes all are selected. -EAGAIN: there are others that
- * have selected bytes, or the file is on its way to another layout; nothing was written. */
+ * have selected bytes, or the file is on its way to another layout; nothing was written. NULL: everything is
+ * selected. */
 ssize_t file_write_only(struct fs *fs, struct file *file, const void *buf, size_t len, uint64_t off,
                         struct selection *only);
 

@@ -72,9 +72,7 @@ static ssize_t read_range(struct fs *fs, struct file *file, void *buf, size_t le
 
 ssize_t file_read(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off)
 {
-    size_t piped;
-
-    return read_range(fs, file, buf, len, off, NULL, -1, &piped);
+    return file_read_only(fs, file, buf, len, off, NULL);
 }
 
 ssize_t file_read_only(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off, struct selection *only)
@@ -286,8 +284,8 @@ static ssize_t end_io(struct fs *fs, ssize_t n)
     return n;
 }
 
-static ssize_t write_range(struct fs *fs, struct file *file, const void *buf, size_t len, uint64_t off,
-                           struct selection *only)
+ssize_t file_write_only(struct fs *fs, struct file *file, const void *buf, size_t len, uint64_t off,
+                        struct selection *only)
 {
     ssize_t n;
 
@@ -304,7 +302,7 @@ static ssize_t write_range(struct fs *fs, struct file *file, const void *buf, si
 
 ssize_t file_write(struct fs *fs, struct file *file, const void *buf, size_t len, uint64_t off)
 {
-    return write_range(fs, file, buf, len, off, NULL);
+    return file_write_only(fs, file, buf, len, off, NULL);
 }
 
 bool file_is_apart(struct file *file, size_t len, uint64_t off, const struct selection *only)
@@ -317,12 +315,6 @@ bool file_is_apart(struct file *file, size_t len, uint64_t off, const struct sel
                touched_is_apart(&touched);
     pthread_rwlock_unlock(&file->io);
     return is_apart;
-}
-
-ssize_t file_write_only(struct fs *fs, struct file *file, const void *buf, size_t len, uint64_t off,
-                        struct selection *only)
-{
-    return write_range(fs, file, buf, len, off, only);
 }
 
 /* Where the first n bytes of a plan's only share end in the file. */

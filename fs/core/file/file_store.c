@@ -18,8 +18,7 @@ const struct store_cost file_store_cost = {
 static int store_read(void *ctx, void *buf, size_t len, uint64_t file_off, struct selection *only)
 {
     const struct file_store *store = ctx;
-    ssize_t n = only != NULL ? file_read_only(store->fs, store->file, buf, len, file_off, only)
-                             : file_read(store->fs, store->file, buf, len, file_off);
+    ssize_t n = file_read_only(store->fs, store->file, buf, len, file_off, only);
 
     if (n < 0)
         return (int) n;
@@ -31,8 +30,7 @@ static int write_all(const struct file_store *store, const void *buf, size_t len
                      struct selection *only)
 {
     while (len > 0) {
-        ssize_t n = only != NULL ? file_write_only(store->fs, store->file, buf, len, file_off, only)
-                                 : file_write(store->fs, store->file, buf, len, file_off);
+        ssize_t n = file_write_only(store->fs, store->file, buf, len, file_off, only);
 
         if (n < 0)
             return (int) n;

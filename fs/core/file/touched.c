@@ -7,7 +7,7 @@
 
 #define BOTH (SELECTED | NOT_SELECTED)
 
-/* Pieces shorter than this on average are not looked at: that takes longer than it takes to move them. */
+/* Pieces shorter than this on average are too many to look at each. */
 #define SHORT_PIECE 512
 /* How many pieces are looked at before that is decided. */
 #define PROBE       64
