@@ -2,7 +2,7 @@
 #include "fs/learn/chance.h"
 
 #define ENOUGH      32 /* reads; of fewer nobody can tell */
-#define MANY_JUMPS  4  /* of that many reads one goes back: half of those without any order do */
+#define MANY_TURNS  4  /* at one of that many reads it turns: at two of three, where there is no order at all */
 #define SMALL_SHARE 4  /* of that many bytes one is read */
 
 struct place {
@@ -39,15 +39,15 @@ static size_t leave_new(struct place place[], size_t n)
     return left;
 }
 
-/* Counts the reads of new places, and those of them that go back. */
-static int count(const struct touches *touches, size_t *ret_reads, size_t *ret_back)
+/* Counts the reads of new places, and how often a rank turns, from going on to going back or from back to on. */
+static int count(const struct touches *touches, size_t *ret_reads, size_t *ret_turns)
 {
     cleanup(freep) struct place *place = malloc(MAX(touches->n, 1) * sizeof *place);
     cleanup(freep) uint32_t *touch = NULL;
     cleanup(freep) size_t *first = NULL;
     int r = place == NULL ? -ENOMEM : touches_by_rank(touches, &touch, &first);
 
-    *ret_reads = *ret_back = 0;
+    *ret_reads = *ret_turns = 0;
     for (uint32_t rank = 0; r == 0 && rank < touches->n_ranks; rank++) {
         size_t n = 0;
 
@@ -56,8 +56,8 @@ static int count(const struct touches *touches, size_t *ret_reads, size_t *ret_b
                 place[n++] = (struct place){ touches->touch[touch[i]].off, i };
         n = leave_new(place, n);
         *ret_reads += n;
-        for (size_t i = 1; i < n; i++)
-            *ret_back += place[i].off < place[i - 1].off;
+        for (size_t i = 2; i < n; i++)
+            *ret_turns += (place[i].off < place[i - 1].off) != (place[i - 1].off < place[i - 2].off);
     }
     return r;
 }
@@ -83,12 +83,12 @@ static void measure(const struct extents *read, uint64_t *ret_bytes, uint64_t *r
 int is_by_chance(const struct touches *touches, const struct extents *read, bool *ret_is)
 {
     uint64_t bytes, span;
-    size_t n, back;
-    int r = count(touches, &n, &back);
+    size_t n, turns;
+    int r = count(touches, &n, &turns);
 
     if (r < 0)
         return r;
     measure(read, &bytes, &span);
-    *ret_is = n >= ENOUGH && back >= n / MANY_JUMPS && bytes <= span / SMALL_SHARE;
+    *ret_is = n >= ENOUGH && turns >= n / MANY_TURNS && bytes <= span / SMALL_SHARE;
     return 0;
 }

@@ -10,8 +10,8 @@
 
 #include "fs/learn/extents.h"
 
-/* read: the extents of what the touches read. *ret_is: many reads of bytes that their rank has not read before go back,
- * and all together have only a part of what they are spread over. -ENOMEM. */
+/* read: the extents of what the touches read. *ret_is: ranks turn often, on and back, among the bytes that they have
+ * not read before, and all together read only a part of what these are spread over. -ENOMEM. */
 int is_by_chance(const struct touches *touches, const struct extents *read, bool *ret_is);
 
 #endif

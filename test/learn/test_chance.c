@@ -12,6 +12,8 @@ enum way {
     FORWARD,  /* one record behind the other */
     COLUMN,   /* one of each 100, from the first to the last, again and again */
     BACKWARD, /* as a sort that goes from the end to the front */
+    EACH_TENTH_BACK,
+    UP_AND_DOWN,
     DENSE,    /* all of the file, in any order */
     TWO,      /* the first bytes, and then a record, each further on */
     ANYWHERE, /* records by chance */
@@ -44,6 +46,12 @@ static void add_read(struct touches *touches, const struct chance_case *row, uin
     case COLUMN:
         add(touches, rank, rank * row->len + i % 50 * 100 * row->len, row->len);
         break;
+    case EACH_TENTH_BACK:
+        add(touches, rank, (rank + (row->n - 1 - i) * 10 * 4) * row->len, row->len);
+        break;
+    case UP_AND_DOWN:
+        add(touches, rank, (rank + (i < row->n / 2 ? 40 * i : 20 + 40 * (row->n - 1 - i)) * 4) * row->len, row->len);
+        break;
     case BACKWARD:
         add(touches, rank, own + (row->n - 1 - i) * row->len, row->len);
         break;
@@ -67,6 +75,8 @@ ParameterizedTestParameters(chance, tells)
         { "records in order", FORWARD, 100, 64, false },
         { "a column, again and again", COLUMN, 200, 64, false },
         { "backward", BACKWARD, 200, 64, false },
+        { "each tenth, backward", EACH_TENTH_BACK, 200, 64, false },
+        { "up and down", UP_AND_DOWN, 200, 16, false },
         { "all of it in any order", DENSE, 4000, 4096, false },
         { "a header before each record", TWO, 60, 16, false },
         { "records by chance", ANYWHERE, 60, 100, true },

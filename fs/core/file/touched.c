@@ -8,7 +8,7 @@
 #define BOTH (SELECTED | NOT_SELECTED)
 
 /* Pieces shorter than this on average are too many to look at each. */
-#define SHORT_PIECE 512
+#define SHORT_PIECE 256
 /* How many pieces are looked at before that is decided. */
 #define PROBE       64
 
