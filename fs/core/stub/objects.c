@@ -3,6 +3,7 @@
 
 #include "fs/core/disk/file_text.h"
 #include "fs/core/stub/copy.h"
+#include "fs/core/stub/replica_files.h"
 #include "fs/core/volume/promise.h"
 
 #include <string.h>
@@ -183,8 +184,10 @@ static int remove_generations(const struct volume *volume, struct layouts *layou
 int objects_remove(const struct volume *volume, struct layouts *layouts, const struct record *record)
 {
     struct file_layout *layout;
-    int r = remove_generations(volume, layouts, record);
+    int r = replicas_remove_all(volume, layouts, record);
 
+    if (r == 0)
+        r = remove_generations(volume, layouts, record);
     if (r == 0 && record_migrates(record) && (r = layouts_get(layouts, record->target_layout, &layout)) == 0) {
         r = objects_remove_target(volume, record, layout);
         layouts_put(layouts, layout);

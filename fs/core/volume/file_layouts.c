@@ -372,6 +372,11 @@ uint32_t file_layout_disk(const struct file_layout *layout, uint32_t home, uint1
     return layout->list[(rotate + slot) % layout->n_list];
 }
 
+uint16_t file_layout_copy_rotate(const struct file_layout *layout, uint16_t rotate)
+{
+    return (uint16_t) ((rotate + 1U) % layout->n_list) | ROTATE_COPY;
+}
+
 void record_lay_out(struct record *record, const struct file_layout *layout, uint16_t rotate)
 {
     memcpy(record->layout, layout->hash, HASH_SIZE);
@@ -417,10 +422,12 @@ void object_path(const struct volume *volume, const uint8_t id[ID_SIZE], uint64_
     if (slot == OBJECT_DIR)
         return;
     hex_print(id, ID_SIZE, hex);
+    n += snprintf(ret_path + n, OBJECT_PATH - (size_t) n, "/%s.%s%" PRIu64, hex, (gen & REPLICA_GEN) != 0 ? "r" : "",
+                  gen & ~REPLICA_GEN);
     if (slot == layout->pattern->n_elements)
-        snprintf(ret_path + n, OBJECT_PATH - (size_t) n, "/%s.%" PRIu64 ".h", hex, gen);
+        snprintf(ret_path + n, OBJECT_PATH - (size_t) n, ".h");
     else
-        snprintf(ret_path + n, OBJECT_PATH - (size_t) n, "/%s.%" PRIu64 ".%" PRIu32, hex, gen, slot);
+        snprintf(ret_path + n, OBJECT_PATH - (size_t) n, ".%" PRIu32, slot);
 }
 
 int object_remove(const struct disk *disk, const char *path)

@@ -191,6 +191,9 @@ static inline uint32_t file_layout_element(const struct file_layout *layout, uin
 /* The disk that the subfile of a slot lies on; that of the header is the home disk. */
 uint32_t file_layout_disk(const struct file_layout *layout, uint32_t home, uint16_t rotate, uint32_t slot);
 
+#define ROTATE_COPY 0x8000
+uint16_t file_layout_copy_rotate(const struct file_layout *layout, uint16_t rotate);
+
 /* How one file lies, or lay: in which layout, and from which disk of its list on. */
 struct placed_layout {
     const struct file_layout *layout;
@@ -207,8 +210,11 @@ uint64_t file_layout_len(const struct file_layout *layout, uint32_t slot, uint64
 
 #define OBJECT_PATH 96
 
-/* The path of a subfile, obj/XX/ID.GEN.I with h for I of the header; or with slot OBJECT_DIR of its directory, obj/XX.
- */
+/* A replica of a file has a number of its own instead of a generation's; it is told from one by this bit. */
+#define REPLICA_GEN (UINT64_C(1) << 63)
+
+/* The path of a subfile, obj/XX/ID.GEN.I with h for I of the header, and rK for GEN of replica K; or with slot
+ * OBJECT_DIR of its directory, obj/XX. */
 #define OBJECT_DIR UINT32_MAX
 void object_path(const struct volume *volume, const uint8_t id[ID_SIZE], uint64_t gen, uint32_t slot,
                  const struct file_layout *layout, char ret_path[static OBJECT_PATH]);

@@ -52,6 +52,9 @@ static void get_bits(const uint8_t **at, struct record_bits *ret_bits)
         ret_bits->word[i] = get(at, 8);
 }
 
+#define IS_PADDED 1U
+#define HAS_MAP   2U
+
 void record_encode(const struct record *record, uint8_t bytes[static RECORD_SIZE])
 {
     struct cursor c = { bytes };
@@ -60,7 +63,7 @@ void record_encode(const struct record *record, uint8_t bytes[static RECORD_SIZE
     put_bytes(&c, magic, sizeof magic);
     put(&c, RECORD_VERSION, 2);
     put(&c, record->state, 1);
-    put(&c, record->padded, 1);
+    put(&c, (record->padded != 0 ? IS_PADDED : 0U) | (record->has_map != 0 ? HAS_MAP : 0U), 1);
     put(&c, record->rotate, 2);
     put(&c, record->hidden_mode, 2);
     put_bytes(&c, record->id, ID_SIZE);
@@ -151,6 +154,7 @@ int record_decode(const uint8_t *bytes, size_t len, struct record *ret_record)
     const uint8_t *at = bytes + sizeof magic;
     uint8_t again[RECORD_SIZE];
     struct record record = { 0 };
+    uint64_t flags;
 
     if (!is_whole(bytes, len))
         return -EUCLEAN;
@@ -159,7 +163,9 @@ int record_decode(const uint8_t *bytes, size_t len, struct record *ret_record)
     if (len != RECORD_SIZE || memcmp(bytes, magic, sizeof magic) != 0 || get(&at, 2) != RECORD_VERSION)
         return -EUCLEAN;
     record.state = (uint16_t) get(&at, 1);
-    record.padded = get(&at, 1) != 0;
+    flags = get(&at, 1);
+    record.padded = (flags & IS_PADDED) != 0;
+    record.has_map = (flags & HAS_MAP) != 0;
     record.rotate = (uint16_t) get(&at, 2);
     record.hidden_mode = (uint16_t) get(&at, 2);
     get_bytes(&at, record.id, ID_SIZE);

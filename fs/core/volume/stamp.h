@@ -14,7 +14,8 @@
  * state = "gone" for ever after: the places of the others in the list are what layouts name them by.
  *
  * Format 1 knew the last epoch that did not end well alone, and believed none before it; it is read, and the next mount
- * that may write makes it format 2.
+ * that may write makes it format 2. The first replica of any file makes it format 3: a fallsfs that knows no replicas
+ * would write to files and leave their maps as they are.
  *
  * An epoch is one mount of the volume. Entering it goes over all disks twice, first next, then epoch, so that a disk
  * left behind by a crash in between is told from one that was not there. */
@@ -24,7 +25,8 @@
 #include "fs/core/disk/disk.h"
 #include "fs/core/volume/epochs.h"
 
-#define STAMP_FORMAT    2
+#define STAMP_FORMAT    3
+#define STAMP_USUAL     2 /* of a volume without replicas */
 #define STAMP_NAME      "volume"
 #define STAMP_MAX_DISKS 4096
 #define STAMP_MAX_POOL  64

@@ -78,6 +78,9 @@ int volume_set_leaving(struct volume *volume, uint32_t index, bool leaves, struc
 int volume_drop_disk(struct volume *volume, uint32_t index, const struct member *member, uint64_t *ret_left,
                      struct volume_error *ret_error);
 
+/* Makes the volume one that has replicas, so that no fallsfs uses it that knows none. */
+int volume_begin_replicas(struct volume *volume, struct volume_error *ret_error);
+
 /* Opens a volume: finds the order of its disks, checks that all are there and none is foreign or stale, takes their
  * locks, enters the next epoch. -ENODEV: one is no disk, foreign, stale or missing; -EBUSY: the volume is in use;
  * -EINPROGRESS: by a daemon that is ending; -EUCLEAN: a stamp is damaged; -EPROTONOSUPPORT: a stamp is newer than we

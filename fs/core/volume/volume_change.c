@@ -310,6 +310,25 @@ int volume_add_disk(struct volume *volume, const struct member *member, uint32_t
     return r;
 }
 
+/* -- replicas -- */
+
+int volume_begin_replicas(struct volume *volume, struct volume_error *ret_error)
+{
+    cleanup(stamp_done) struct stamp changed = { 0 };
+    int r = 0;
+
+    ret_error->why[0] = 0;
+    mutex_lock(&volume->changing);
+    if (volume->stamp.format < STAMP_FORMAT) {
+        r = begin_change(volume, &changed, ret_error);
+        changed.format = STAMP_FORMAT;
+        if (r == 0 && (r = write_list(volume, &changed, NULL)) < 0)
+            volume_fail(ret_error, r, "cannot write the stamps: %s", strerror(-r));
+    }
+    mutex_unlock(&volume->changing);
+    return r;
+}
+
 /* -- leaving -- */
 
 static int check_may_leave(const struct volume *volume, uint32_t index, struct volume_error *error)

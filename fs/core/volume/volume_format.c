@@ -153,7 +153,7 @@ static int new_stamp(const struct member member[], uint32_t n, uint32_t home, ui
     int r;
 
     *stamp = (struct stamp){
-        .format = STAMP_FORMAT, .home = home, .fanout = fanout, .disk = calloc(n, sizeof *stamp->disk)
+        .format = STAMP_USUAL, .home = home, .fanout = fanout, .disk = calloc(n, sizeof *stamp->disk)
     };
     if (stamp->disk == NULL)
         return -ENOMEM;

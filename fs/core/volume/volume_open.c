@@ -199,7 +199,7 @@ static int enter_epoch(struct volume *volume, struct volume_error *error)
         return volume_fail(error, r, "out of memory");
     epochs_done(&volume->stamp.unclean);
     volume->stamp.unclean = unclean;
-    volume->stamp.format = STAMP_FORMAT; /* format 1 cannot tell of single epochs */
+    volume->stamp.format = MAX(volume->stamp.format, STAMP_USUAL); /* format 1 cannot tell of single epochs */
     volume->stamp.next = volume->epoch;
     r = volume_stamp_all(volume);
     if (r == 0) {
