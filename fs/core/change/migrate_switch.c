@@ -3,6 +3,7 @@
 #include "fs/core/change/migrate.h"
 
 #include "fs/core/disk/file_text.h"
+#include "fs/core/file/replicas.h"
 #include "fs/core/file/subfile.h"
 #include "fs/core/file/subfiles.h"
 #include "fs/core/file/target.h"
@@ -26,6 +27,7 @@ static struct record switched(struct file *file) REQUIRES(file->meta)
     record.dirty = to->dirty;
     record.durable_size = record.size;
     record.padded = true;
+    record.has_map |= file->replicas != NULL;
     record_end_migration(&record);
     return record;
 }
@@ -147,7 +149,15 @@ static int switch_locked(struct migration *migration, struct target **ret_old)
         file->written = 0;
         mutex_unlock(&file->meta);
     }
-    return store_switch(migration, ret_old);
+    r = replicas_will_switch(migration->fs, file, to->number);
+    if (r == 0)
+        r = store_switch(migration, ret_old);
+    if (*ret_old != NULL) {
+        int agreed = replicas_switched(migration->fs, file);
+
+        r = r < 0 ? r : agreed;
+    }
+    return r;
 }
 
 int migration_switch(struct migration *migration)

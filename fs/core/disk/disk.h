@@ -106,6 +106,8 @@ struct disk {
     int lock;                    /* open while the volume is in use */
     dev_t dev;                   /* the file system it lies on; several disks may share one */
     bool is_read_only;           /* of a disk that nobody watches; ask disk_is_read_only */
+    uint64_t read_call;          /* ns that a read takes which follows no other; 0: nobody has measured the disk */
+    double read_byte;            /* ns that each byte takes then */
     atomic_bool is_tight;        /* nearly full: new files go to others, if they may; room.h */
     atomic_uint_least64_t share; /* free bytes of its file system, as last told, divided by the disks that lie on it */
     bool nameless; /* files without a name work there: made so, or removed while open. On NFS they do not */
@@ -167,6 +169,16 @@ static inline bool disk_is_read_only(const struct disk *disk)
 {
     return disk->watch != NULL ? atomic_load_explicit(&disk->watch->is_read_only, memory_order_relaxed)
                                : disk->is_read_only;
+}
+
+#define DISK_READ_CALL 100000u /* ns, of a disk that nobody has measured */
+#define DISK_READ_BYTE 0.5
+
+/* What it takes a disk to read so many bytes, in ns. */
+static inline double disk_read_ns(const struct disk *disk, uint64_t bytes)
+{
+    return disk->read_call > 0 ? (double) disk->read_call + disk->read_byte * (double) bytes
+                               : DISK_READ_CALL + DISK_READ_BYTE * (double) bytes;
 }
 
 /* Whether new files leave the disk out, unless somebody names it: it is read-only, or nearly full. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/core/file/file.h"
 
+#include "fs/core/file/replicas.h"
 #include "fs/core/file/subfile.h"
 #include "fs/core/file/subfiles.h"
 #include "fs/core/file/target.h"
@@ -101,6 +102,7 @@ static struct file *new_file(struct fs *fs, struct inode *inode, struct file_lay
 
 static void free_file(struct fs *fs, struct file *file)
 {
+    replicas_free(fs, file->replicas);
     subfiles_free(fs, file->now);
     target_free(fs, file->next);
     free(atomic_load(&file->given_up));
@@ -178,6 +180,8 @@ static int load(struct fs *fs, struct inode *inode, struct file **ret_file) REQU
         layouts_hold(fs->layouts, &record); /* a text that it names may have been lost, and been made anew since */
     expect(fs, file);
     r = recover(fs, file);
+    if (r == 0)
+        r = replicas_load(fs, file, false);
     if (r == 0 && !fs->read_only)
         target_expect(file);
     if (r < 0) {
@@ -194,8 +198,12 @@ int file_get_made(struct fs *fs, struct inode *inode, const struct record *recor
 
     inode_ref(fs->inodes, inode);
     mutex_lock(&inode->lock);
-    if (inode->file == NULL && (r = with_layout(fs, inode, record, &inode->file)) == 0)
+    if (inode->file == NULL && (r = with_layout(fs, inode, record, &inode->file)) == 0) {
         expect(fs, inode->file);
+        r = replicas_load(fs, inode->file, true);
+        if (r < 0)
+            free_file(fs, steal(inode->file));
+    }
     if (r == 0)
         inode->file->n_users++;
     *ret_file = inode->file;

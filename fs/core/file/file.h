@@ -14,6 +14,7 @@
 
 struct given_up;
 struct selection;
+struct replicas;
 struct target;
 
 struct file {
@@ -22,7 +23,9 @@ struct file {
     bool kept;               /* inode->lock; it has no users, and stays since its record could not be stored */
     struct generation *now;  /* io and meta, both to change it, either to look: a migration puts another in its place */
     struct target *next;     /* io; the generation that a migration fills, while somebody copies; or NULL */
+    struct replicas *_Atomic replicas; /* io; or NULL */
     atomic_bool migrates;    /* the record tells of a target: who writes lists the range in ranges */
+    atomic_bool follows;     /* some replica gets what is written: who writes lists the range, too */
     atomic_uint next_weight; /* what the layout of next weighs, once there was one */
 
     struct mutex sync_lock;
@@ -81,8 +84,8 @@ struct file_layout *file_look(struct fs *fs, struct file *file, struct record *r
 /* Reads: how many bytes, fewer than len only at the end of the file, or an error, if there is one with any of them. */
 ssize_t file_read(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off);
 
-/* Reads like file_read, but from those subfiles alone that have something that is selected; see ioctl/store.h. NULL:
- * everything is. */
+/* Reads like file_read, but for parts of an array: from those subfiles alone that have something that is selected, see
+ * ioctl/store.h, NULL: everything is; and from the replica where that takes least. */
 ssize_t file_read_only(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off, struct selection *only);
 
 /* Reads like file_read, but into a pipe, which is empty, where no byte has to be moved to its place. *ret_piped is how
@@ -139,6 +142,9 @@ uint64_t file_blocks(struct file *file);
 
 /* Makes everything written so far durable; with data_only all but the times. */
 int file_sync(struct fs *fs, struct file *file, bool data_only);
+
+/* Makes everything durable that was written so far, to the replicas too, and tells the disks what of these is right. */
+int file_sync_replicas(struct fs *fs, struct file *file);
 
 /* How many syncs have failed so far: a handle that has heard of fewer has something to hear. */
 uint32_t file_errors(struct file *file);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Making files shorter and longer, holes, and what a generation leaves behind. */
 #include "fs/core/file/file_copy.h"
+#include "fs/core/file/replicas.h"
 #include "fs/core/file/subfiles.h"
 #include "fs/core/file/target.h"
 #include "fs/core/stub/objects.h"
@@ -87,7 +88,7 @@ static void begin_anew(struct fs *fs, struct file *file) REQUIRES(file->meta)
     generation_demand(now, 0);
 }
 
-int file_cut_to_nothing(struct fs *fs, struct file *file)
+static int store_nothing(struct fs *fs, struct file *file)
 {
     struct record record;
     int r;
@@ -107,6 +108,23 @@ int file_cut_to_nothing(struct fs *fs, struct file *file)
     if (r == 0)
         begin_anew(fs, file);
     mutex_unlock(&file->meta);
+    return r;
+}
+
+/* Replicas begin anew with the file, once no crash can bring back the generation that they have the bytes of. */
+int file_cut_to_nothing(struct fs *fs, struct file *file)
+{
+    int r = 0;
+
+    if (file->replicas != NULL) {
+        r = replicas_will_restart(fs, file, file->record.gen + 1);
+        if (r == 0)
+            r = replicas_will_cut(fs, file, 0);
+    }
+    if (r == 0)
+        r = store_nothing(fs, file);
+    if (r == 0 && file->replicas != NULL && (r = file_sync_stub(fs, file)) == 0)
+        replicas_restart(fs, file);
     return r;
 }
 
@@ -139,6 +157,7 @@ int file_finish_cut(struct fs *fs, struct file *file)
         r = subfiles_sync(fs, file->now);
     if (r < 0)
         return r;
+    replicas_cut(fs, file, file_size(file));
     mutex_lock(&file->meta);
     file->record.state = record_rest(&file->record);
     r = file_store(fs, file);
@@ -152,8 +171,10 @@ static int cut(struct fs *fs, struct file *file, uint64_t size)
 {
     struct record record;
     bool promised;
-    int r;
+    int r = replicas_will_cut(fs, file, size);
 
+    if (r < 0)
+        return r;
     mutex_lock(&file->meta);
     record = *file_record(file);
     promised = size < file->now->strict || size < record.migrated;
@@ -316,12 +337,14 @@ static int allocate(struct fs *fs, struct file *file, int mode, uint64_t off, ui
     int r = target_will_change(fs, file, off);
 
     if (r == 0)
+        r = replicas_will_change(fs, file, off, off + len);
+    if (r == 0)
         r = subfiles_allocate(fs, file->now, mode, off, len);
     if (r == 0)
         target_allocate(fs, file, mode, off, len);
     else
         target_fail(file, r); /* nobody knows how much of it was done */
-    return r;
+    return r == 0 ? replicas_allocate(fs, file, mode, off, len) : r;
 }
 
 int file_allocate(struct fs *fs, struct file *file, int mode, uint64_t off, uint64_t len)
@@ -356,6 +379,7 @@ int file_allocate(struct fs *fs, struct file *file, int mode, uint64_t off, uint
     } else {
         if (subfiles_cut(fs, file->now, file_size(file)) < 0)
             file_must_cut(file);
+        replicas_cut_tails(fs, file);
     }
     file_end_alone(file);
     return r < 0 ? r : file_flush(fs, file);

@@ -2,6 +2,7 @@
 /* Reading and writing: one call for each subfile a request touches. */
 #include "fs/core/file/file.h"
 #include "fs/core/file/plan.h"
+#include "fs/core/file/replicas.h"
 #include "fs/core/file/subfile.h"
 #include "fs/core/file/subfiles.h"
 #include "fs/core/file/target.h"
@@ -12,12 +13,58 @@
 
 /* -- reading -- */
 
-/* Reads what a plan says. io is held. */
-static int read_plan(struct fs *fs, struct file *file, struct plan *plan)
+/* Reads what a plan says from that generation. io is held. */
+static int read_plan(struct fs *fs, struct generation *from, struct plan *plan)
 {
-    int r = plan->n_shares > 0 ? transfer_run(fs, file->now, plan, false) : 0;
+    int r = plan->n_shares > 0 ? transfer_run(fs, from, plan, false) : 0;
 
-    return r < 0 ? r : transfer_finish_read(fs, file->now, plan);
+    return r < 0 ? r : transfer_finish_read(fs, from, plan);
+}
+
+/* Makes a plan anew, for that generation. */
+static int plan_for(const struct generation *from, struct plan *plan, struct selection *only)
+{
+    const uint64_t file_off = plan->file_off, len = plan->len;
+    uint8_t *const buf = plan->buf;
+    int r;
+
+    plan_done(plan);
+    r = plan_init(plan, from->layout, file_off, len, buf);
+    return r == 0 && only != NULL ? plan_select(plan, only, false) : r;
+}
+
+/* Reads a range of which nothing but a plan for the file is made: from a replica where that is quicker; but what the
+ * system has cached of the file is read there. io is held. */
+static int read_best(struct fs *fs, struct file *file, struct plan *plan, struct selection *only, bool is_section)
+{
+    const uint64_t before = only != NULL ? only->left_out - plan_left_out(plan) : 0;
+    struct generation *from = file->now;
+    int r = 0;
+
+    if (file->replicas != NULL && !transfer_try(fs, file->now, plan))
+        from = replicas_choose(fs, file, plan->file_off, plan->len, only, is_section);
+    if (from == file->now)
+        return read_plan(fs, from, plan);
+    if (only != NULL)
+        only->left_out = before;
+    r = plan_for(from, plan, only);
+    if (r == 0)
+        r = read_plan(fs, from, plan);
+    if (r == 0)
+        return 0;
+    replicas_note_failing(file, from);
+    if (only != NULL)
+        only->left_out = before;
+    r = plan_for(file->now, plan, only);
+    return r < 0 ? r : read_plan(fs, file->now, plan);
+}
+
+/* Reads a range from where it can be had. io is held. */
+static int read_somewhere(struct fs *fs, struct file *file, struct plan *plan, struct selection *only, bool is_section)
+{
+    int r = read_best(fs, file, plan, only, is_section);
+
+    return r < 0 ? replicas_read_instead(fs, file, plan, plan->file_off, plan->file_off + plan->len, false, r) : r;
 }
 
 /* Moves bytes into a pipe, if they are one run of one subfile, and returns how many. Errors are passed over: they come
@@ -41,9 +88,9 @@ static size_t pipe_plan(struct fs *fs, struct file *file, const struct plan *pla
     return piped;
 }
 
-/* only, or pipe and ret_piped: see file_read_only, file_read_piped; NULL, or -1. */
-static ssize_t read_range(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off, struct selection *only,
-                          int pipe, size_t *ret_piped)
+/* is_section and only, or pipe and ret_piped: see file_read_only, file_read_piped; false and NULL, or -1. */
+static ssize_t read_range(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off, bool is_section,
+                          struct selection *only, int pipe, size_t *ret_piped)
 {
     cleanup(plan_done) struct plan plan = { 0 };
     uint64_t size;
@@ -58,12 +105,12 @@ static ssize_t read_range(struct fs *fs, struct file *file, void *buf, size_t le
         r = plan_init(&plan, file->now->layout, off, len, buf);
     if (len > 0 && r == 0 && only != NULL)
         r = plan_select(&plan, only, false);
-    if (len > 0 && r == 0 && pipe >= 0)
+    if (len > 0 && r == 0 && pipe >= 0 && file->replicas == NULL)
         *ret_piped = pipe_plan(fs, file, &plan, pipe);
     if (errand.footprint != NULL && len > 0 && *ret_piped == len)
         transfer_note(fs, file->now, &plan);
     if (r == 0 && *ret_piped < len)
-        r = read_plan(fs, file, &plan);
+        r = read_somewhere(fs, file, &plan, only, is_section);
     pthread_rwlock_unlock(&file->io);
     fs_end_io(fs);
     /* Fewer bytes than asked for would mean the end of the file. */
@@ -72,20 +119,30 @@ static ssize_t read_range(struct fs *fs, struct file *file, void *buf, size_t le
 
 ssize_t file_read(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off)
 {
-    return file_read_only(fs, file, buf, len, off, NULL);
+    size_t piped;
+
+    return read_range(fs, file, buf, len, off, false, NULL, -1, &piped);
 }
 
 ssize_t file_read_only(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off, struct selection *only)
 {
     size_t piped;
 
-    return read_range(fs, file, buf, len, off, only, -1, &piped);
+    return read_range(fs, file, buf, len, off, true, only, -1, &piped);
 }
 
 ssize_t file_read_piped(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off, int pipe,
                         size_t *ret_piped)
 {
-    return read_range(fs, file, buf, len, off, NULL, pipe, ret_piped);
+    return read_range(fs, file, buf, len, off, false, NULL, pipe, ret_piped);
+}
+
+/* Where the first n bytes of a plan's only share end in the file. */
+static uint64_t end_in_file(const struct plan *plan, uint64_t n)
+{
+    const struct share *share = &plan->share[0];
+
+    return nest_select(file_layout_nest(plan->layout, share->slot), share->sub_off + n - 1) + 1;
 }
 
 ssize_t file_read_subfile(struct fs *fs, struct file *file, const struct file_layout *layout, uint32_t slot, void *buf,
@@ -101,7 +158,9 @@ ssize_t file_read_subfile(struct fs *fs, struct file *file, const struct file_la
         sub_len = file_layout_len(layout, slot, file_size(file));
         len = sub_off >= sub_len ? 0 : MIN(len, sub_len - sub_off);
         plan_init_share(&plan, layout, slot, sub_off, len, buf);
-        r = len > 0 ? read_plan(fs, file, &plan) : 0;
+        r = len > 0 ? read_plan(fs, file->now, &plan) : 0;
+        if (r < 0)
+            r = replicas_read_instead(fs, file, &plan, end_in_file(&plan, 1) - 1, end_in_file(&plan, len), true, (int) r);
     }
     pthread_rwlock_unlock(&file->io);
     fs_end_io(fs);
@@ -140,6 +199,7 @@ static void cut_tails(struct fs *fs, struct file *file)
     }
     if (subfiles_cut(fs, file->now, file_size(file)) < 0)
         file_must_cut(file);
+    replicas_cut_tails(fs, file);
     pthread_rwlock_unlock(&file->io);
 }
 
@@ -181,21 +241,38 @@ static int begin_listed(struct file *file, struct file_writing *writing)
     return 0;
 }
 
+/* Whether another generation gets what is written: then two writes to one byte come one after the other. */
+static bool is_followed(const struct file *file)
+{
+    return atomic_load(&file->migrates) || atomic_load(&file->follows);
+}
+
+static int will_change(struct fs *fs, struct file *file, uint64_t file_off, uint64_t len)
+{
+    int r = target_will_change(fs, file, file_off);
+
+    return r < 0 ? r : replicas_will_change(fs, file, file_off, file_off + len);
+}
+
 int file_begin_write(struct fs *fs, struct file *file, uint64_t file_off, uint64_t len, struct file_writing *ret)
 {
     int r = check_writable(fs, file);
 
     *ret = (struct file_writing){ .file_off = file_off, .len = len };
     while (r == 0) {
-        if (atomic_load(&file->migrates)) {
+        if (is_followed(file)) {
             r = begin_listed(file, ret);
-            if (r == 0 && (r = target_will_change(fs, file, file_off)) < 0)
+            if (r == 0 && (r = will_change(fs, file, file_off, len)) < 0)
                 file_end_write(file, ret);
             return r;
         }
         pthread_rwlock_rdlock(&file->io);
-        if (file->next == NULL && !ranges_block(&file->ranges, file_off, file_off + len))
-            return 0;
+        if (file->next == NULL && !is_followed(file) && !ranges_block(&file->ranges, file_off, file_off + len)) {
+            r = replicas_will_change(fs, file, file_off, file_off + len);
+            if (r < 0)
+                pthread_rwlock_unlock(&file->io);
+            return r;
+        }
         pthread_rwlock_unlock(&file->io);
         r = ranges_wait(&file->ranges, file_off, file_off + len);
     }
@@ -209,19 +286,24 @@ void file_end_write(struct file *file, const struct file_writing *writing)
         ranges_unlock(&file->ranges, writing->file_off, writing->file_off + writing->len);
 }
 
-/* Writes what a plan says to the file, and to the target of its migration if there is one. Returns how many bytes were
- * written, up to the first that was not. io is held. */
-static ssize_t write_plan(struct fs *fs, struct file *file, struct plan *plan)
+/* Writes what a plan says to the file, and to those generations that follow it. Returns how many bytes were written, up
+ * to the first that was not, and why that was not. io is held. */
+static ssize_t write_plan(struct fs *fs, struct file *file, struct plan *plan, int *ret_error)
 {
+    const uint64_t lo = plan->file_off, hi = lo + plan->len;
     uint64_t written;
-    int r = transfer_run(fs, file->now, plan, true);
+    int r = transfer_run(fs, file->now, plan, true), copy;
 
     if (r < 0)
         return r;
     written = plan_prefix(plan);
-    note_written(fs, file, plan, written, plan->file_off + written);
+    copy = replicas_write_copy(fs, file, plan, lo, hi, &written);
+    note_written(fs, file, plan, written, lo + written);
     if (file->next != NULL)
-        target_write(fs, file, plan->buf, plan->file_off, plan->len, written);
+        target_write(fs, file, plan->buf, lo, plan->len, written);
+    replicas_write(fs, file, plan, written);
+    r = first_error(plan);
+    *ret_error = r < 0 ? r : copy;
     return (ssize_t) written;
 }
 
@@ -232,10 +314,10 @@ static void begin_to_write_behind(struct fs *fs, struct file *file, const struct
             file_write_behind(fs, file, gen, plan->share[i].slot);
 }
 
-/* The target of a migration has another layout, in which other bytes are apart. */
-static bool is_settled(const struct file *file, const struct file_writing *writing)
+/* Whether no generation follows the file in another layout, in which other bytes are apart. */
+static bool is_settled(const struct file *file)
 {
-    return !writing->is_listed && file->next == NULL;
+    return file->next == NULL && !atomic_load(&file->migrates) && !replicas_follow_apart(file);
 }
 
 /* only: see file_write_only; NULL: everything is written. */
@@ -245,27 +327,26 @@ static ssize_t write_once(struct fs *fs, struct file *file, const void *buf, siz
     cleanup(plan_done) struct plan plan = { 0 };
     struct file_writing writing;
     ssize_t n = file_begin_write(fs, file, off, len, &writing);
+    int error = 0;
     uint64_t gen;
 
     if (n < 0)
         return n;
     gen = file->record.gen; /* changes only with io held exclusively */
-    n = only == NULL || is_settled(file, &writing) ? 0 : -EAGAIN;
+    n = only == NULL || is_settled(file) ? 0 : -EAGAIN;
     if (n == 0)
         n = plan_init(&plan, file->now->layout, off, len, drop_const(buf));
     if (n == 0 && only != NULL)
         n = plan_select(&plan, only, true);
     if (n == 0) {
         plan_gather(&plan);
-        n = write_plan(fs, file, &plan);
+        n = write_plan(fs, file, &plan, &error);
     }
     file_end_write(file, &writing);
     if (n < 0)
         return n;
     begin_to_write_behind(fs, file, &plan, gen);
     if ((size_t) n < len) {
-        int error = first_error(&plan);
-
         cut_tails(fs, file);
         return n > 0 ? n : error;
     }
@@ -311,18 +392,11 @@ bool file_is_apart(struct file *file, size_t len, uint64_t off, const struct sel
     bool is_apart;
 
     pthread_rwlock_rdlock(&file->io);
-    is_apart = file->next == NULL && touched_find(file->now->layout, off, len, only, &touched) == 0 &&
+    is_apart = file->next == NULL && !replicas_follow_apart(file) &&
+               touched_find(file->now->layout, off, len, only, &touched) == 0 &&
                touched_is_apart(&touched);
     pthread_rwlock_unlock(&file->io);
     return is_apart;
-}
-
-/* Where the first n bytes of a plan's only share end in the file. */
-static uint64_t end_in_file(const struct plan *plan, uint64_t n)
-{
-    const struct share *share = &plan->share[0];
-
-    return nest_select(file_layout_nest(plan->layout, share->slot), share->sub_off + n - 1) + 1;
 }
 
 /* Begins a write to a part of one subfile. -EAGAIN: the file has another layout, or is on its way to one. */
@@ -331,7 +405,7 @@ static int begin_subfile(struct fs *fs, struct file *file, const struct plan *pl
     uint64_t end = end_in_file(plan, plan->len), lo = end_in_file(plan, 1) - 1;
     int r = end > FALLS_LIMIT ? -EFBIG : file_begin_write(fs, file, lo, end - lo, ret_writing);
 
-    if (r == 0 && (file->now->layout != plan->layout || file->next != NULL)) {
+    if (r == 0 && (file->now->layout != plan->layout || file->next != NULL || replicas_follow_apart(file))) {
         file_end_write(file, ret_writing);
         r = -EAGAIN;
     }
@@ -342,22 +416,25 @@ static ssize_t write_subfile_once(struct fs *fs, struct file *file, struct plan 
 {
     struct share *share = &plan->share[0];
     struct file_writing writing;
-    int r = begin_subfile(fs, file, plan, &writing);
-    uint64_t gen;
+    int r = begin_subfile(fs, file, plan, &writing), copy = 0;
+    uint64_t gen, written;
 
     if (r < 0)
         return r;
     gen = file->record.gen; /* changes only with io held exclusively */
     r = transfer_run(fs, file->now, plan, true);
-    if (r == 0 && share->done > 0)
-        note_written(fs, file, plan, share->done, end_in_file(plan, share->done));
+    written = r == 0 ? share->done : 0;
+    if (written > 0) {
+        copy = replicas_write_copy(fs, file, plan, writing.file_off, writing.file_off + writing.len, &written);
+        note_written(fs, file, plan, written, written > 0 ? end_in_file(plan, written) : 0);
+    }
     file_end_write(file, &writing);
     begin_to_write_behind(fs, file, plan, gen);
-    if (r == 0 && share->done < share->len) {
+    if (r == 0 && written < share->len) {
         cut_tails(fs, file);
-        r = first_error(plan);
+        r = share->done < share->len ? first_error(plan) : copy;
     }
-    return share->done > 0 ? (ssize_t) share->done : r;
+    return written > 0 ? (ssize_t) written : r;
 }
 
 ssize_t file_write_subfile(struct fs *fs, struct file *file, const struct file_layout *layout, uint32_t slot,

@@ -3,6 +3,7 @@
 #include "fs/core/file/file.h"
 
 #include "fs/core/disk/file_times.h"
+#include "fs/core/file/replicas.h"
 #include "fs/core/file/subfiles.h"
 #include "fs/core/stub/copy.h"
 #include "fs/core/stub/objects.h"
@@ -167,7 +168,7 @@ uint32_t file_weight(struct file *file)
     uint32_t weight;
 
     mutex_lock(&file->meta);
-    weight = file_layout_weight(file->now->layout);
+    weight = file_layout_weight(file->now->layout) + replicas_weight(file->replicas);
     mutex_unlock(&file->meta);
     return weight + (atomic_load(&file->migrates) ? atomic_load(&file->next_weight) : 0);
 }

@@ -3,6 +3,7 @@
 #include "fs/core/disk/random.h"
 #include "fs/core/file/file.h"
 #include "fs/core/file/file_copy.h"
+#include "fs/core/file/replicas.h"
 #include "fs/core/file/subfiles.h"
 #include "fs/core/volume/room.h"
 
@@ -32,6 +33,7 @@ static int switch_to(struct fs *fs, struct file *file, struct file_layout *layou
     mutex_lock(&file->meta);
     record = *file_record(file);
     record_lay_out(&record, layout, rotate);
+    record.has_map |= file->replicas != NULL;
     record.oldest_gen = ++record.gen;
     next = generation_new(file->inode, layouts_ref(fs->layouts, layout), &record, &file->meta, &file->opened);
     if (next == NULL) {
@@ -67,7 +69,14 @@ static int set_locked(struct fs *fs, struct file *file, struct file_layout *layo
         r = remove_rest(fs, file);
     if (r == 0 && rotates)
         r = random_bytes(&bits, sizeof bits);
-    return r < 0 ? r : switch_to(fs, file, layout, rotates ? room_draw_start(fs->volume, layout, bits) : 0);
+    if (r == 0)
+        r = replicas_will_restart(fs, file, file->record.gen + 1);
+    if (r == 0)
+        r = switch_to(fs, file, layout, rotates ? room_draw_start(fs->volume, layout, bits) : 0);
+    if (r < 0)
+        return r;
+    replicas_restart(fs, file);
+    return replicas_switched(fs, file);
 }
 
 int file_set_layout(struct fs *fs, struct file *file, struct file_layout *layout, bool rotates)

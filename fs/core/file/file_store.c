@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/core/file/file_store.h"
 
+#include "fs/core/file/replicas.h"
 #include "fs/core/file/subfile.h"
 #include "fs/core/file/subfile_map.h"
 #include "fs/core/file/touched.h"
@@ -130,19 +131,21 @@ static void store_prefetch(void *ctx, uint64_t len, uint64_t file_off, const str
     cleanup(touched_done) struct touched touched = { 0 };
     const struct file_store *store = ctx;
     struct file *file = store->file;
+    struct generation *from;
 
     pthread_rwlock_rdlock(&file->io);
+    from = replicas_choose(store->fs, file, file_off, len, only, true);
     if (only != NULL)
-        (void) touched_find(file->now->layout, file_off, len, only, &touched);
-    for (uint32_t slot = 0; slot < file->now->n_slots; slot++) {
-        uint64_t lo = file_layout_len(file->now->layout, slot, file_off);
-        uint64_t hi = file_layout_len(file->now->layout, slot, file_off + len);
+        (void) touched_find(from->layout, file_off, len, only, &touched);
+    for (uint32_t slot = 0; slot < from->n_slots; slot++) {
+        uint64_t lo = file_layout_len(from->layout, slot, file_off);
+        uint64_t hi = file_layout_len(from->layout, slot, file_off + len);
         const struct disk *disk;
         int fd;
 
-        if (lo < hi && touched_has(&touched, slot) && subfile_disk(store->fs, file->now, slot, &disk) == 0 &&
+        if (lo < hi && touched_has(&touched, slot) && subfile_disk(store->fs, from, slot, &disk) == 0 &&
             disk->ops->prefetch != NULL && watch_is_prompt(disk->watch) &&
-            subfile_open(store->fs, file->now, slot, SUBFILE_READ, &fd) == 0 && fd >= 0)
+            subfile_open(store->fs, from, slot, SUBFILE_READ, &fd) == 0 && fd >= 0)
             (void) disk_call(disk, prefetch, fd, lo, hi - lo);
     }
     pthread_rwlock_unlock(&file->io);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fsync: data before the record that speaks of it. */
-#include "fs/core/file/file.h"
+#include "fs/core/file/replicas.h"
 #include "fs/core/file/subfiles.h"
 
 #include <fcntl.h>
@@ -96,20 +96,47 @@ static int sync_record(struct fs *fs, struct file *file, const struct record *be
     return r;
 }
 
+static int pad_replicas(struct fs *fs, struct file *file, enum replicas_which which)
+{
+    int r;
+
+    if (file->replicas == NULL) /* one that comes just now is none that this sync is to confirm */
+        return 0;
+    r = file_lock_io(fs, file);
+    if (r < 0)
+        return r;
+    r = replicas_pad(fs, file, which);
+    pthread_rwlock_unlock(&file->io);
+    return r;
+}
+
+/* Fills what the second copy lacks of the file: the others can wait. */
+static int fill_copy(struct fs *fs, struct file *file)
+{
+    uint64_t cursor = 0;
+    int r = 1;
+
+    while (file->replicas != NULL && r > 0)
+        r = replicas_fill(fs, file, REPLICAS_COPY, &cursor);
+    return MIN(r, 0);
+}
+
 /* Locks io, shared, so that no truncate closes subfiles, and copies the record once the subfiles are as long as it
  * says: a hole that somebody made after they were padded would be taken for lost bytes. */
-static int begin_sync(struct fs *fs, struct file *file, struct record *ret_before)
+static int begin_sync(struct fs *fs, struct file *file, enum replicas_which which, struct record *ret_before)
 {
     for (;;) {
         int r = file_pad_if_needed(fs, file);
         bool again;
 
+        if (r == 0)
+            r = pad_replicas(fs, file, which);
         if (r < 0)
             return r;
         pthread_rwlock_rdlock(&file->io);
         mutex_lock(&file->meta);
         *ret_before = *file_record(file);
-        again = subfiles_need_padding(file->now, file->record.size);
+        again = subfiles_need_padding(file->now, file->record.size) || replicas_need_padding(file, which);
         mutex_unlock(&file->meta);
         if (!again)
             return 0;
@@ -117,23 +144,29 @@ static int begin_sync(struct fs *fs, struct file *file, struct record *ret_befor
     }
 }
 
-static int sync_all(struct fs *fs, struct file *file, bool data_only)
+static int sync_all(struct fs *fs, struct file *file, bool data_only, enum replicas_which which)
 {
     struct record before;
-    int r = begin_sync(fs, file, &before);
+    int r = fill_copy(fs, file);
 
+    if (r == 0)
+        r = begin_sync(fs, file, which, &before);
     if (r < 0)
         return r;
-    r = subfiles_sync(fs, file->now);
+    r = replicas_begin_sync(file, which);
+    if (r == 0)
+        r = subfiles_sync(fs, file->now);
     if (r == 0)
         r = atomic_exchange(&file->inode->write_error, 0);
+    if (r == 0)
+        r = replicas_end_sync(fs, file, which);
     if (r == 0)
         r = sync_record(fs, file, &before, data_only);
     pthread_rwlock_unlock(&file->io);
     return r < 0 ? r : sync_name(fs, file);
 }
 
-int file_sync(struct fs *fs, struct file *file, bool data_only)
+static int sync_file(struct fs *fs, struct file *file, bool data_only, enum replicas_which which)
 {
     int r;
 
@@ -141,7 +174,7 @@ int file_sync(struct fs *fs, struct file *file, bool data_only)
         return 0;
     r = file_lock_sync(fs, file);
     if (r == 0) {
-        r = sync_all(fs, file, data_only);
+        r = sync_all(fs, file, data_only, which);
         mutex_unlock(&file->sync_lock);
     }
     if (r < 0 && r != -ETIMEDOUT) { /* a stalled disk was not even asked */
@@ -152,4 +185,14 @@ int file_sync(struct fs *fs, struct file *file, bool data_only)
     if (r == 0 && file_take_copy(file))
         fs->calls->copy(fs, file->inode);
     return r;
+}
+
+int file_sync(struct fs *fs, struct file *file, bool data_only)
+{
+    return sync_file(fs, file, data_only, REPLICAS_COPY);
+}
+
+int file_sync_replicas(struct fs *fs, struct file *file)
+{
+    return sync_file(fs, file, false, REPLICAS_ALL);
 }

@@ -280,6 +280,15 @@ int plan_select(struct plan *plan, struct selection *only, bool must_be_apart)
     return 0;
 }
 
+uint64_t plan_left_out(const struct plan *plan)
+{
+    uint64_t bytes = plan->len;
+
+    for (uint32_t i = 0; i < plan->n_shares; i++)
+        bytes -= plan->share[i].len;
+    return bytes;
+}
+
 uint64_t plan_prefix(const struct plan *plan)
 {
     uint64_t prefix = plan->len;

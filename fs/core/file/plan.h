@@ -47,6 +47,9 @@ void plan_done(struct plan *plan);
  * must_be_apart: -EAGAIN when some subfile has selected bytes and others. */
 int plan_select(struct plan *plan, struct selection *only, bool must_be_apart);
 
+/* How many bytes of its range a plan leaves out. */
+uint64_t plan_left_out(const struct plan *plan);
+
 /* Makes a plan for a part of one subfile, as it lies there. plan_prefix knows nothing of such a plan. */
 void plan_init_share(struct plan *plan, const struct file_layout *layout, uint32_t slot, uint64_t sub_off, uint64_t len,
                      void *buf);

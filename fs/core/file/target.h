@@ -15,11 +15,7 @@
 #define FALLSFS_FS_CORE_FILE_TARGET_H
 
 #include "fs/core/file/file.h"
-
-/* A part of a subfile that has no hole, as somebody has seen it. */
-struct solid {
-    uint64_t from, until;
-};
+#include "fs/core/file/fill.h"
 
 struct target {
     struct generation *generation;

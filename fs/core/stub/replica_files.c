@@ -168,7 +168,7 @@ int replica_map_update(const struct volume *volume, const struct replica_places 
     int r = update_one(volume, places->first, map, lo, hi);
 
     if (r == 0 && places->has_second)
-        r = places->second != NULL ? update_one(volume, places->second, map, lo, hi) : -EIO;
+        r = places->second == NULL || update_one(volume, places->second, map, lo, hi) < 0 ? REPLICA_MAP_BEHIND : 0;
     return r;
 }
 
@@ -186,7 +186,9 @@ int replica_map_replace(const struct volume *volume, const struct replica_places
     replica_map_path(volume, map->id, path);
     r = file_text_replace(places->first, path, (const char *) bytes, len);
     if (r == 0 && places->has_second)
-        r = places->second != NULL ? file_text_replace(places->second, path, (const char *) bytes, len) : -EIO;
+        r = places->second == NULL || file_text_replace(places->second, path, (const char *) bytes, len) < 0
+                ? REPLICA_MAP_BEHIND
+                : 0;
     return r;
 }
 

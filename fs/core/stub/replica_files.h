@@ -33,6 +33,10 @@ int replica_map_read_one(const struct volume *volume, const struct disk *disk, c
 int replica_map_read(const struct volume *volume, const struct replica_places *places, const uint8_t id[ID_SIZE],
                      uint64_t gen, struct replica_map *ret_map);
 
+/* What the next two return where the second place could not be written: it says no more than the first one then, since
+ * those bits count alone that both have, and is to be written anew. */
+#define REPLICA_MAP_BEHIND 1
+
 /* Writes a map as a whole, durably, to its places: a new series begins. */
 int replica_map_replace(const struct volume *volume, const struct replica_places *places, struct replica_map *map);
 

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/* Replicas are synced with their file, and filled from it. */
+#include "fs/core/file/replicas.h"
+
+#include "fs/core/file/fill.h"
+#include "fs/core/file/plan.h"
+#include "fs/core/file/subfile.h"
+#include "fs/core/file/subfiles.h"
+#include "fs/core/file/transfer.h"
+
+#include <fcntl.h>
+
+#include <linux/falloc.h>
+
+#define PIECE (UINT64_C(1) << 20) /* bytes that are copied at a time */
+
+/* Whether a sync is for this replica. */
+static bool is_one_of(const struct file *file, uint32_t i, enum replicas_which which)
+{
+    const struct replica_entry *entry = &file->replicas->map.replica[i];
+
+    return (entry->flags & REPLICA_ENDED) == 0 && file->replicas->replica[i].generation != NULL &&
+           (which == REPLICAS_ALL || replica_is_copy(file, entry));
+}
+
+/* -- padding -- */
+
+/* How much of the file a replica is to have. meta is held. */
+static uint64_t reach(const struct file *file, uint32_t i)
+{
+    return MIN(file->record.size, file->replicas->map.replica[i].hi);
+}
+
+bool replicas_need_padding(struct file *file, enum replicas_which which)
+{
+    bool need = false;
+
+    for (uint32_t i = 0; !need && file->replicas != NULL && i < file->replicas->map.n; i++)
+        need = is_one_of(file, i, which) && !file->replicas->replica[i].is_lost &&
+               subfiles_need_padding(file->replicas->replica[i].generation, reach(file, i));
+    return need;
+}
+
+/* Notes that nobody knows what a replica has. The user is told where it is his second copy: what he writes is to have
+ * one. */
+static int fail(struct file *file, uint32_t i, int error)
+{
+    struct replicas *replicas = file->replicas;
+
+    if (error == -ETIMEDOUT)
+        return error; /* the disk was not even asked */
+    replicas->replica[i].is_lost = true;
+    return replica_is_copy(file, &replicas->map.replica[i]) ? error : 0;
+}
+
+int replicas_pad(struct fs *fs, struct file *file, enum replicas_which which)
+{
+    int first = 0;
+
+    for (uint32_t i = 0; file->replicas != NULL && i < file->replicas->map.n; i++) {
+        uint64_t size;
+        int r;
+
+        if (!is_one_of(file, i, which) || file->replicas->replica[i].is_lost)
+            continue;
+        mutex_lock(&file->meta);
+        size = reach(file, i);
+        mutex_unlock(&file->meta);
+        r = subfiles_pad(fs, file->replicas->replica[i].generation, size);
+        r = r < 0 ? fail(file, i, r) : 0;
+        first = first != 0 ? first : r;
+    }
+    return first;
+}
+
+/* -- what a sync covers -- */
+
+/* Notes the windows of a replica that have all bytes now. -ENOMEM. */
+static int cover(struct file *file, uint32_t i, uint64_t size) REQUIRES(file->replicas->lock)
+{
+    const struct replica_map *map = &file->replicas->map;
+    struct replica *replica = &file->replicas->replica[i];
+    uint64_t from, to;
+
+    windows_done(&replica->covered);
+    windows_done(&replica->still);
+    if (replica->is_lost || !replica_span(map, &map->replica[i], 0, size, &from, &to))
+        return 0;
+    if (!windows_add(&replica->covered, from, to))
+        return -ENOMEM;
+    for (uint64_t window = windows_next(&replica->wrong, from); window < to;
+         window = windows_next(&replica->wrong, window + 1))
+        windows_remove(&replica->covered, window, window + 1);
+    return windows_copy(&replica->covered, &replica->still);
+}
+
+int replicas_begin_sync(struct file *file, enum replicas_which which)
+{
+    struct replicas *replicas = file->replicas;
+    uint64_t size;
+    int r = 0;
+
+    if (replicas == NULL)
+        return 0;
+    replicas->synced_size = size = file_size(file);
+    mutex_lock(&replicas->lock);
+    for (uint32_t i = 0; r == 0 && i < replicas->map.n; i++)
+        if (is_one_of(file, i, which))
+            r = cover(file, i, size);
+    mutex_unlock(&replicas->lock);
+    return r;
+}
+
+/* Whether the second copy covers the whole file: else an fsync would confirm what it has not. */
+static bool is_covered(struct file *file, uint32_t i)
+{
+    struct replicas *replicas = file->replicas;
+    uint64_t from, to;
+    bool is;
+
+    mutex_lock(&replicas->lock);
+    is = !replica_span(&replicas->map, &replicas->map.replica[i], 0, replicas->synced_size, &from, &to) ||
+         windows_has_all(&replicas->replica[i].covered, from, to);
+    mutex_unlock(&replicas->lock);
+    return is;
+}
+
+/* -- telling the disks -- */
+
+/* Takes out of still what somebody is changing who began before the sync. */
+static void leave_out_changing(struct file *file, struct replica *replica) REQUIRES(file->replicas->lock)
+{
+    const unsigned shift = file->replicas->map.shift;
+
+    for (uint64_t window = windows_next(&replica->still, 0); window < WINDOWS_MAX;
+         window = windows_next(&replica->still, window + 1))
+        if (ranges_block(&file->ranges, window << shift, (window + 1) << shift))
+            windows_remove(&replica->still, window, window + 1);
+}
+
+/* Adds all members of more; false: there is no memory. */
+static bool add_all(struct windows *set, const struct windows *more)
+{
+    bool added = true;
+
+    for (uint64_t window = windows_next(more, 0); added && window < WINDOWS_MAX;
+         window = windows_next(more, window + 1))
+        added = windows_add(set, window, window + 1);
+    return added;
+}
+
+static bool has_others(const struct windows *more, const struct windows *set)
+{
+    bool has = false;
+
+    for (uint64_t window = windows_next(more, 0); !has && window < WINDOWS_MAX;
+         window = windows_next(more, window + 1))
+        has = !windows_has(set, window);
+    return has;
+}
+
+/* Makes the map tell what the sync has covered: *ret_changed when that is more than before. From here on whoever wants to
+ * change a window that is told to be right has that taken back first. */
+static int note_right(struct file *file, uint32_t i, enum replicas_which which, bool *ret_changed)
+    REQUIRES(file->replicas->lock)
+{
+    struct replica_entry *entry = &file->replicas->map.replica[i];
+    struct replica *replica = &file->replicas->replica[i];
+    bool tells_safe = replica_is_copy(file, entry) && has_others(&replica->covered, &entry->safe);
+
+    leave_out_changing(file, replica);
+    if (!tells_safe && (which == REPLICAS_COPY || !has_others(&replica->still, &entry->right)))
+        return 0;
+    *ret_changed = true;
+    if (!add_all(&replica->right, &replica->still) || !add_all(&entry->right, &replica->still))
+        return -ENOMEM;
+    return tells_safe && !add_all(&entry->safe, &replica->covered) ? -ENOMEM : 0;
+}
+
+/* Notes what subfiles must have from now on, by what the disks are told. */
+static void demand(struct file *file, uint32_t i)
+{
+    struct generation *generation = file->replicas->replica[i].generation;
+    const struct replica_map *map = &file->replicas->map;
+
+    mutex_lock(&file->meta);
+    generation->strict = MAX(generation->strict, replica_demand(map, &map->replica[i], file->replicas->synced_size,
+                                                                file->replicas->synced_size));
+    generation->strict_bits = generation->durable = generation->bits;
+    mutex_unlock(&file->meta);
+}
+
+static int write_map(struct fs *fs, struct file *file) REQUIRES(file->replicas->changing)
+{
+    struct replicas *replicas = file->replicas;
+    uint64_t end = 1;
+    int r;
+
+    for (uint32_t i = 0; i < replicas->map.n; i++)
+        end = MAX(end, MAX(windows_end(&replicas->map.replica[i].right), windows_end(&replicas->map.replica[i].safe)));
+    if (replicas->shall_replace) {
+        replicas->map.gen = replicas->map.also_gen = file->record.gen;
+        r = replica_map_replace(fs->volume, &replicas->places, &replicas->map);
+    } else {
+        r = replica_map_update(fs->volume, &replicas->places, &replicas->map, 0, end);
+    }
+    replicas->shall_replace = r != 0;
+    return MIN(r, 0);
+}
+
+static int tell(struct fs *fs, struct file *file, enum replicas_which which)
+{
+    struct replicas *replicas = file->replicas;
+    bool changed = false;
+    int r = 0;
+
+    mutex_lock(&replicas->changing);
+    mutex_lock(&replicas->lock);
+    for (uint32_t i = 0; r == 0 && i < replicas->map.n; i++)
+        if (is_one_of(file, i, which) && !replicas->replica[i].is_lost)
+            r = note_right(file, i, which, &changed);
+    mutex_unlock(&replicas->lock);
+    if (r == 0 && changed)
+        r = write_map(fs, file);
+    for (uint32_t i = 0; r == 0 && changed && i < replicas->map.n; i++)
+        if (is_one_of(file, i, which) && !replicas->replica[i].is_lost)
+            demand(file, i);
+    mutex_unlock(&replicas->changing);
+    return r;
+}
+
+int replicas_end_sync(struct fs *fs, struct file *file, enum replicas_which which)
+{
+    struct replicas *replicas = file->replicas;
+    int first = 0;
+
+    if (replicas == NULL)
+        return 0;
+    for (uint32_t i = 0; i < replicas->map.n; i++) {
+        bool is_copy = replica_is_copy(file, &replicas->map.replica[i]);
+        int r = 0;
+
+        if (is_one_of(file, i, which) && !replicas->replica[i].is_lost)
+            r = subfiles_sync(fs, replicas->replica[i].generation);
+        if (r < 0)
+            r = fail(file, i, r);
+        if (r == 0 && is_copy && (replicas->replica[i].is_lost || !is_covered(file, i)))
+            r = -EIO;
+        first = first != 0 ? first : r;
+    }
+    return first < 0 ? first : tell(fs, file, which);
+}
+
+/* -- filling -- */
+
+/* Makes a hole in a replica where the file has one. */
+static int dig(struct fs *fs, struct generation *to, uint64_t lo, uint64_t hi)
+{
+    return subfiles_allocate(fs, to, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, lo, hi - lo);
+}
+
+/* Copies a piece of the file to a replica. What a second copy has safely it keeps meanwhile: there is no hole dug where
+ * bytes will be. */
+static int copy_piece(struct fs *fs, struct file *file, struct generation *to, bool is_safe, uint64_t lo, uint64_t hi,
+                      void *buf)
+{
+    cleanup(plan_done) struct plan plan = { 0 };
+    bool full, empty;
+    int r = plan_init(&plan, file->now->layout, lo, hi - lo, buf);
+
+    if (r == 0)
+        r = fill_look_for_holes(fs, file->now, &plan, NULL, &full, &empty);
+    if (r == 0 && !full && !is_safe && (r = dig(fs, to, lo, hi)) == -EOPNOTSUPP) {
+        full = true;
+        empty = false;
+        r = 0;
+    }
+    if (r < 0 || (empty && !is_safe))
+        return r;
+    r = transfer_run(fs, file->now, &plan, false);
+    if (r == 0)
+        r = transfer_finish_read(fs, file->now, &plan);
+    plan_done(&plan); /* the plan of fill_write takes its memory */
+    return r < 0 ? r : fill_write(fs, to, lo, hi, buf, !full && !is_safe);
+}
+
+static bool is_safe(struct file *file, uint32_t i, uint64_t window)
+{
+    bool safe;
+
+    mutex_lock(&file->replicas->changing);
+    safe = windows_has(&file->replicas->map.replica[i].safe, window);
+    mutex_unlock(&file->replicas->changing);
+    return safe;
+}
+
+static int copy_window(struct fs *fs, struct file *file, uint32_t i, uint64_t lo, uint64_t hi, void *buf)
+{
+    struct generation *to = file->replicas->replica[i].generation;
+    const bool safe = is_safe(file, i, lo >> file->replicas->map.shift);
+    int r = 0;
+
+    for (uint64_t n; r == 0 && lo < hi; lo += n) {
+        n = MIN(PIECE - lo % PIECE, hi - lo);
+        r = copy_piece(fs, file, to, safe, lo, lo + n, buf);
+    }
+    return r;
+}
+
+/* Finds the next window that a replica lacks, from *cursor on, and where its bytes are: false: there is none. */
+static bool find_wrong(struct file *file, enum replicas_which which, uint64_t *cursor, uint32_t *ret_i, uint64_t *ret_lo,
+                       uint64_t *ret_hi)
+{
+    struct replicas *replicas = file->replicas;
+    const uint64_t size = file_size(file);
+    bool found = false;
+
+    mutex_lock(&replicas->lock);
+    for (; !found && *cursor < (uint64_t) replicas->map.n * WINDOWS_MAX; ++*cursor) {
+        uint32_t i = (uint32_t) (*cursor / WINDOWS_MAX);
+        const struct replica_entry *entry = &replicas->map.replica[i];
+        uint64_t window = *cursor % WINDOWS_MAX, next;
+
+        next = is_one_of(file, i, which) && !replicas->replica[i].is_lost
+                   ? windows_next(&replicas->replica[i].wrong, window)
+                   : WINDOWS_MAX;
+        *cursor = i * (uint64_t) WINDOWS_MAX + MIN(next, WINDOWS_MAX - 1);
+        *ret_lo = MAX(next << replicas->map.shift, entry->lo);
+        *ret_hi = MIN(MIN((next + 1) << replicas->map.shift, size), entry->hi);
+        *ret_i = i;
+        found = next < WINDOWS_MAX && *ret_lo < *ret_hi;
+    }
+    mutex_unlock(&replicas->lock);
+    return found;
+}
+
+/* Notes that a replica has a window. */
+static void note_filled(struct file *file, uint32_t i, uint64_t lo, uint64_t hi)
+{
+    struct replicas *replicas = file->replicas;
+    uint64_t from, to;
+
+    mutex_lock(&replicas->lock);
+    if (replica_span(&replicas->map, &replicas->map.replica[i], lo, hi, &from, &to))
+        windows_remove(&replicas->replica[i].wrong, from, to);
+    mutex_unlock(&replicas->lock);
+}
+
+/* Whether the window of that byte is still to be filled. */
+static bool is_wrong(struct file *file, uint32_t i, uint64_t lo)
+{
+    struct replicas *replicas = file->replicas;
+    bool is;
+
+    if (replicas == NULL)
+        return false;
+    mutex_lock(&replicas->lock);
+    is = i < replicas->map.n && is_one_of(file, i, REPLICAS_ALL) && !replicas->replica[i].is_lost &&
+         windows_has(&replicas->replica[i].wrong, lo >> replicas->map.shift);
+    mutex_unlock(&replicas->lock);
+    return is;
+}
+
+/* Fills a window with its range locked, so that nobody changes the file there: writes that began before have ended once
+ * io was held exclusively. */
+static int fill_locked(struct fs *fs, struct file *file, uint32_t i, uint64_t lo, uint64_t hi, void *buf)
+{
+    int r = file_lock_io(fs, file);
+
+    if (r < 0)
+        return r;
+    pthread_rwlock_unlock(&file->io);
+    pthread_rwlock_rdlock(&file->io);
+    if (is_wrong(file, i, lo)) {
+        hi = MIN(hi, file_size(file));
+        r = lo < hi ? copy_window(fs, file, i, lo, hi, buf) : 0;
+        if (r == 0)
+            note_filled(file, i, lo, MAX(hi, lo + 1));
+    }
+    pthread_rwlock_unlock(&file->io);
+    return r;
+}
+
+int replicas_fill(struct fs *fs, struct file *file, enum replicas_which which, uint64_t *cursor)
+{
+    cleanup(freep) void *buf = NULL;
+    uint64_t lo, hi, window;
+    uint32_t i;
+    int r;
+
+    pthread_rwlock_rdlock(&file->io);
+    if (file->replicas == NULL || !find_wrong(file, which, cursor, &i, &lo, &hi)) {
+        pthread_rwlock_unlock(&file->io);
+        return 0;
+    }
+    window = UINT64_C(1) << file->replicas->map.shift;
+    pthread_rwlock_unlock(&file->io);
+    buf = malloc(PIECE);
+    if (buf == NULL)
+        return -ENOMEM;
+    r = ranges_lock_behind(&file->ranges, lo - lo % window, lo - lo % window + window);
+    if (r < 0)
+        return r;
+    r = fill_locked(fs, file, i, lo, hi, buf);
+    ranges_unlock(&file->ranges, lo - lo % window, lo - lo % window + window);
+    return r < 0 ? r : 1;
+}
