@@ -2,6 +2,7 @@
 #include "fs/core/fs.h"
 
 #include "fs/core/change/jobs.h"
+#include "fs/core/change/refill.h"
 #include "fs/core/change/room_watch.h"
 #include "fs/core/disk/walk.h"
 #include "fs/core/file/file.h"
@@ -11,6 +12,7 @@
 #include "fs/core/tree/reap.h"
 #include "fs/core/tree/tree.h"
 #include "fs/core/volume/layout_texts.h"
+#include "fs/core/volume/replica_map.h"
 #include "fs/core/volume/room.h"
 
 #include <stdio.h>
@@ -68,6 +70,11 @@ static void call_moves(struct fs *fs, struct inode *inode)
     jobs_note(fs->jobs, inode);
 }
 
+static void call_follow(struct fs *fs, struct inode *inode)
+{
+    refills_note(fs->refills, inode);
+}
+
 static void call_copy(struct fs *fs, struct inode *inode)
 {
     copier_take(fs->copier, inode);
@@ -105,6 +112,7 @@ static void call_written(struct fs *fs, uint64_t bytes)
 }
 
 static const struct fs_calls calls = { .moves = call_moves,
+                                       .follow = call_follow,
                                        .copy = call_copy,
                                        .reap = call_reap,
                                        .await = call_await,
@@ -133,6 +141,8 @@ static int start(struct fs *fs, const struct fs_options *options, struct volume_
     if (r == 0)
         r = jobs_new(fs, options->max_job_fds, &fs->jobs);
     if (r == 0)
+        r = refills_new(fs, &fs->refills);
+    if (r == 0)
         r = room_new(fs, &rule, &fs->room);
     if (r < 0)
         return volume_fail(error, r, "cannot start: %s", strerror(-r));
@@ -156,6 +166,7 @@ static void free_all(struct fs *fs, bool is_synced)
     reaper_free(fs->reaper);
     copier_free(fs->copier);
     jobs_free(fs->jobs);
+    refills_free(fs->refills);
     inodes_free(fs->inodes);
     defaults_free(fs->defaults);
     layouts_free(fs->layouts);
@@ -179,6 +190,7 @@ int fs_new(struct volume *volume, const struct fs_options *options, struct fs **
     fs->noatime = options->noatime;
     fs->nodiratime = options->noatime || options->nodiratime;
     fs->behind = options->behind > 0 ? options->behind : BEHIND;
+    fs->replica_shift = options->replica_shift > 0 ? options->replica_shift : REPLICA_USUAL_SHIFT;
     fs->window = options->window > 0 ? options->window : WINDOW;
     fs->confirm = options->confirm > 0 ? options->confirm : CONFIRM;
     r = start(fs, options, ret_error);
@@ -214,6 +226,7 @@ int fs_free(struct fs *fs)
 
     room_stop(fs->room);
     jobs_stop(fs->jobs);
+    refills_stop(fs->refills);
     workers_drain(fs->workers);
     inodes_visit(fs->inodes, end_one, &ending);
     workers_drain(fs->workers);

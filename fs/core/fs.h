@@ -17,6 +17,7 @@ struct fs_options {
     uint32_t max_job_fds;     /* descriptors that jobs may have open; 0: as many as there are */
     uint32_t n_threads;       /* of the workers; 0: none, the calling thread does all the work */
     uint64_t window, confirm; /* bytes that a migration copies at a time, and before its record tells; 0: MiB, GiB */
+    unsigned replica_shift;   /* windows of replicas have so many bits at least; 0: 1 MiB */
     uint64_t behind;          /* bytes that are written to a subfile before its disk is told to begin; 0: some MiB */
     bool noatime, nodiratime;
 };

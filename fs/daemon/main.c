@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fallsfs: options → volume → mount → loop → exit status. */
 #include "fs/core/change/jobs.h"
+#include "fs/core/change/refill.h"
 #include "fs/core/change/room_watch.h"
 #include "fs/core/disk/disk_list.h"
 #include "fs/core/disk/random.h"
@@ -330,6 +331,7 @@ static int serve_mount(const struct options *options, struct fuse_session *sessi
         r = deadlines_start(mount->deadlines);
         r = r == 0 ? processes_start(mount->processes) : r;
         r = r == 0 ? jobs_start(mount->fs->jobs) : r;
+        r = r == 0 ? refills_start(mount->fs->refills) : r;
         r = r == 0 ? room_start(mount->fs->room) : r;
     }
     if (r == 0)

@@ -178,6 +178,18 @@ ParameterizedTest(uint64_t *shard, crash, a_migration_changes_nothing)
     crash_programs(1000, *shard, MIGRATIONS);
 }
 
+ParameterizedTestParameters(crash, replicas_have_what_the_file_has)
+{
+    static uint64_t shard[SHARDS] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+
+    return cr_make_param_array(uint64_t, shard, SHARDS);
+}
+
+ParameterizedTest(uint64_t *shard, crash, replicas_have_what_the_file_has)
+{
+    crash_programs(1000, *shard, REPLICAS);
+}
+
 ParameterizedTestParameters(crash, disks_that_join_and_leave_lose_nothing)
 {
     static uint64_t shard[SHARDS] = { 0, 1, 2, 3, 4, 5, 6, 7 };

@@ -262,9 +262,9 @@ Test(replica_map, larger_windows)
 
 Test(replica_map, windows)
 {
-    cr_expect_eq(replica_shift(0), 20);
-    cr_expect_eq(replica_shift(UINT64_C(64) << 30), 20);
-    cr_expect_eq(replica_shift((UINT64_C(64) << 30) + 1), 21);
-    cr_expect_eq(replica_shift(UINT64_C(1) << 62), 46);
+    cr_expect_eq(replica_shift(REPLICA_USUAL_SHIFT, 0), 20);
+    cr_expect_eq(replica_shift(REPLICA_USUAL_SHIFT, UINT64_C(64) << 30), 20);
+    cr_expect_eq(replica_shift(REPLICA_USUAL_SHIFT, (UINT64_C(64) << 30) + 1), 21);
+    cr_expect_eq(replica_shift(REPLICA_USUAL_SHIFT, UINT64_C(1) << 62), 46);
     cr_expect_eq(replica_block_of(WINDOWS_MAX - 1), REPLICA_BLOCKS - 1);
 }

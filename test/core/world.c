@@ -167,7 +167,7 @@ static int open_unsure(struct world *world, struct volume **ret_volume, struct v
 int world_mount(struct world *world)
 {
     const struct fs_options options = {
-        .layout = world->layout, .reserve = world->reserve, .max_fds = 16, .behind = 64, .window = 256, .confirm = 512
+        .layout = world->layout, .reserve = world->reserve, .max_fds = 16, .behind = 64, .window = 256, .confirm = 512, .replica_shift = 7
     };
     struct volume_error error = { "" };
     struct volume *volume;
@@ -269,6 +269,7 @@ static void read_whole(struct world *world, struct inode *inode, const char *nam
     if (found->readable && found->size != (uint64_t) n && !world->faulty)
         world_wrong(world, "%s: stat says %" PRIu64 " bytes, there are %zd", name, found->size, n);
     file_put(world->fs, file);
+    world_check_replicas(world, inode, name);
 }
 
 static void find(struct world *world, int name, struct found *found)

@@ -61,6 +61,7 @@ struct world {
     int n_states;
     unsigned next_value, n_links;
     bool migrates;      /* files are given other layouts meanwhile */
+    bool replicates;    /* and replicas */
     bool changes_disks; /* and disks join the volume, and leave it */
     bool in[8];         /* for each disk: it is in the volume */
     int unsure;         /* a disk that may be in it or not; -1: none */
@@ -91,12 +92,14 @@ enum world_kind {
     PLAIN,      /* nothing */
     MIGRATIONS, /* files are given other layouts meanwhile */
     DISKS,      /* and disks join the volume, and leave it */
+    REPLICAS,   /* files get other layouts and replicas, which come and go */
 };
 
 static inline void world_set_kind(struct world *world, enum world_kind kind)
 {
     world->migrates = kind != PLAIN;
     world->changes_disks = kind == DISKS;
+    world->replicates = kind == REPLICAS;
 }
 
 /* Runs random programs in n_mounts mounts, each of which ends well, or is killed, or loses power. Afterwards the

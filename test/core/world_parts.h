@@ -39,4 +39,12 @@ void world_settle_file(struct world_file *file);
 struct member world_member(struct world *world, unsigned i);
 void world_close_member(struct member *member);
 
+/* -- replicas (world_replicas.c) -- */
+
+/* Adds a replica to a file, or drops one, or has some filled. */
+void world_replicate(struct world *world, struct rng *rng, const struct world_file *model);
+
+/* Checks that replicas have what they, and the disks, say they have. */
+void world_check_replicas(struct world *world, struct inode *inode, const char *name);
+
 #endif

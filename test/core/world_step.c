@@ -445,6 +445,12 @@ static void on_file(struct world *world, struct rng *rng, int name)
     if (open_model(world, name, &model) < 0)
         return;
     world_note(world, "file %d: ", world_now(world)->file[name]);
+    if (world->replicates && rng_chance(rng, 40)) {
+        world_replicate(world, rng, model);
+        if (!world->sim->down)
+            world_check_replicas(world, model->inode, world_name[name]);
+        return;
+    }
     switch (rng_below(rng, world->migrates ? 14 : 12)) {
     case 0:
     case 1:

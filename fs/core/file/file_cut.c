@@ -284,6 +284,8 @@ static int truncate_locked(struct fs *fs, struct file *file, uint64_t size)
         r = file_cut_to_nothing(fs, file);
     else if (size < old)
         r = cut(fs, file, size);
+    else
+        r = replicas_will_grow(fs, file, size);
     if (r < 0)
         return r;
     mutex_lock(&file->meta);

@@ -220,19 +220,39 @@ static bool note_change(struct file *file, uint64_t lo, uint64_t hi, bool drops)
     return is_right;
 }
 
-int replicas_will_change(struct fs *fs, struct file *file, uint64_t lo, uint64_t hi)
+/* A file that grows gets zeros behind its former end: a window there that is right was never made so long. */
+static int grow_to(struct fs *fs, struct file *file, uint64_t size)
 {
+    const uint64_t old = file_size(file);
     unsigned shift;
     int r = 0;
 
-    if (file->replicas == NULL || lo >= hi)
+    if (size <= old)
         return 0;
     mutex_lock(&file->replicas->lock);
     shift = file->replicas->map.shift;
     mutex_unlock(&file->replicas->lock);
-    if (replica_shift(hi) > shift)
-        r = enlarge(fs, file, replica_shift(hi));
-    return r == 0 && note_change(file, lo, hi, true) ? take_back(fs, file, lo, hi) : r;
+    if (replica_shift(fs->replica_shift, size) > shift)
+        r = enlarge(fs, file, replica_shift(fs->replica_shift, size));
+    return r == 0 && note_change(file, old, size, false) ? take_back(fs, file, old, size) : r;
+}
+
+int replicas_will_grow(struct fs *fs, struct file *file, uint64_t size)
+{
+    if (file->replicas == NULL)
+        return 0;
+    atomic_store(&file->replicas->changed_at, clock_ms());
+    fs->calls->follow(fs, file->inode);
+    return grow_to(fs, file, size);
+}
+
+int replicas_will_change(struct fs *fs, struct file *file, uint64_t lo, uint64_t hi)
+{
+    int r = replicas_will_grow(fs, file, hi);
+
+    if (r < 0 || file->replicas == NULL || lo >= hi)
+        return r;
+    return note_change(file, lo, hi, true) ? take_back(fs, file, lo, hi) : 0;
 }
 
 /* -- after the file was written -- */
@@ -487,7 +507,7 @@ int replicas_switched(struct fs *fs, struct file *file)
     struct replicas *replicas = file->replicas;
     int r = 0;
 
-    if (replicas == NULL && file->now->layout->layout->copies > 1 && (r = replicas_new(file, &replicas)) == 0)
+    if (replicas == NULL && file->now->layout->layout->copies > 1 && (r = replicas_new(fs, file, &replicas)) == 0)
         file->replicas = replicas;
     if (r < 0 || replicas == NULL)
         return r;

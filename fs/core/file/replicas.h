@@ -39,6 +39,7 @@ struct replicas {
     struct replica_map map;
     struct replica_places places; /* io */
     bool shall_replace;           /* changing; the head on the disks is another one */
+    atomic_uint_least64_t changed_at; /* clock_ms; when somebody last changed the file */
     uint64_t synced_size;         /* of who syncs the file; how long it was when the sync began */
     struct mutex lock;
     struct replica replica[REPLICAS_MAX]; /* one for each of the map's */
@@ -62,6 +63,9 @@ bool replicas_follow_apart(const struct file *file);
 
 /* To be called before bytes [lo, hi) change. Where it fails they must not. */
 int replicas_will_change(struct fs *fs, struct file *file, uint64_t lo, uint64_t hi);
+
+/* To be called before the file grows to size without a byte being written. */
+int replicas_will_grow(struct fs *fs, struct file *file, uint64_t size);
 
 /* Does to the second copy what a plan has done to bytes [lo, hi) of the file: *written, how many bytes of the plan both
  * have, may become less. An error is the user's. */
@@ -141,7 +145,7 @@ int replicas_add(struct fs *fs, struct file *file, struct replicas *replicas, co
 int replicas_agree(struct fs *fs, struct file *file, struct replicas *replicas);
 
 /* Makes what a file without replicas needs to have some. */
-int replicas_new(struct file *file, struct replicas **ret_replicas);
+int replicas_new(struct fs *fs, struct file *file, struct replicas **ret_replicas);
 
 void replica_done(struct fs *fs, struct replica *replica);
 

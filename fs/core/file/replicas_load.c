@@ -41,7 +41,7 @@ static int read_map(const struct fs *fs, struct file *file, bool is_new, struct 
         return r;
     replicas->shall_replace = r < 0 || !replica_map_is_of(map, gen);
     r = r < 0 ? begin_map(file, is_new, map) : 0;
-    map->shift = MAX(map->shift, replica_shift(file->record.size));
+    map->shift = MAX(map->shift, replica_shift(fs->replica_shift, file->record.size));
     return r;
 }
 
@@ -184,15 +184,17 @@ int replicas_agree(struct fs *fs, struct file *file, struct replicas *replicas)
 
 /* -- life -- */
 
-int replicas_new(struct file *file, struct replicas **ret_replicas)
+int replicas_new(struct fs *fs, struct file *file, struct replicas **ret_replicas)
 {
+    const struct placed_layout laying = laying_of(file);
     struct replicas *replicas = calloc(1, sizeof *replicas);
     int r;
 
     if (replicas == NULL)
         return -ENOMEM;
     r = begin_map(file, true, &replicas->map);
-    replicas->map.shift = replica_shift(file->record.size);
+    replicas->map.shift = replica_shift(fs->replica_shift, file->record.size);
+    replicas->places = replica_places(fs->volume, &laying);
     replicas->shall_replace = true;
     mutex_init(&replicas->changing);
     mutex_init(&replicas->lock);
@@ -202,11 +204,8 @@ int replicas_new(struct file *file, struct replicas **ret_replicas)
 
 static int load(struct fs *fs, struct file *file, bool is_new, struct replicas *replicas)
 {
-    const struct placed_layout laying = laying_of(file);
-    int r;
+    int r = read_map(fs, file, is_new, replicas);
 
-    replicas->places = replica_places(fs->volume, &laying);
-    r = read_map(fs, file, is_new, replicas);
     for (uint32_t i = 0; r == 0 && i < replicas->map.n; i++)
         r = take_up(fs, file, replicas, i);
     return r < 0 ? r : replicas_agree(fs, file, replicas);
@@ -219,15 +218,18 @@ int replicas_load(struct fs *fs, struct file *file, bool is_new)
 
     if (!file->record.has_map && !wants_copy(file))
         return 0;
-    r = replicas_new(file, &replicas);
+    r = replicas_new(fs, file, &replicas);
     if (r < 0)
         return r;
     r = load(fs, file, is_new, replicas);
-    if (r < 0)
+    if (r < 0) {
         replicas_free(fs, replicas);
-    else
-        file->replicas = replicas;
-    return r;
+        return r;
+    }
+    file->replicas = replicas;
+    if (replicas_are_due(file))
+        fs->calls->follow(fs, file->inode);
+    return 0;
 }
 
 void replica_done(struct fs *fs, struct replica *replica)

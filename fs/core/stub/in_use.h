@@ -27,6 +27,7 @@ struct defaults;
 struct fs;
 struct jobs;
 struct reaper;
+struct refills;
 struct record;
 struct room;
 
@@ -34,6 +35,8 @@ struct room;
 struct fs_calls {
     /* moves: somebody has begun to use a file that is on its way to another layout */
     void (*moves)(struct fs *fs, struct inode *inode);
+    /* follow: replicas of this regular file have something to follow: windows to be filled, disks to be told */
+    void (*follow)(struct fs *fs, struct inode *inode);
     /* copy: the copy of the record of this regular file is out of date */
     void (*copy)(struct fs *fs, struct inode *inode);
     /* reap, await, has: reaper_take, reaper_await, reaper_has */
@@ -58,6 +61,7 @@ struct fs {
     struct reaper *reaper;
     struct copier *copier;
     struct jobs *jobs;
+    struct refills *refills;
     struct defaults *defaults;
     struct room *room;
     /* gone: the last name of an inode that is remembered has gone. Called without locks; NULL: nobody wants to know */
@@ -66,6 +70,7 @@ struct fs {
     bool noatime, nodiratime; /* reading files, or listing directories, moves no atime */
     bool privileged;          /* this process may read and write any stub, whatever its mode */
     uint64_t behind;
+    unsigned replica_shift;   /* windows of replicas have 1 << replica_shift bytes at least */
     uint64_t window, confirm; /* bytes that a migration copies at a time, and before its record tells how far it got */
     struct tally range_waits; /* of programs that waited for each other, in one file */
     atomic_uint_least64_t n_io, n_io_over; /* reads and writes that users asked for, and those of them that are over */

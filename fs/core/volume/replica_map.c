@@ -70,9 +70,9 @@ void replica_map_done(struct replica_map *map)
     *map = (struct replica_map){ 0 };
 }
 
-unsigned replica_shift(uint64_t size)
+unsigned replica_shift(unsigned least, uint64_t size)
 {
-    unsigned shift = REPLICA_MIN_SHIFT;
+    unsigned shift = least;
 
     while (size > (uint64_t) WINDOWS_MAX << shift)
         shift++;

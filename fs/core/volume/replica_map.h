@@ -25,7 +25,8 @@
 
 #define REPLICAS_MAX        6 /* REPLICAS_USERS, the second copy, those that wait to be removed */
 #define REPLICAS_USERS      3 /* that somebody may ask for */
-#define REPLICA_MIN_SHIFT   20
+#define REPLICA_USUAL_SHIFT 20 /* a window has 1 MiB at least */
+#define REPLICA_MIN_SHIFT   6  /* in tests */
 #define REPLICA_MAP_BLOCK   4096
 #define REPLICA_BLOCK_WORDS 254 /* of each of the two bits */
 #define REPLICA_BLOCK_BITS  (REPLICA_BLOCK_WORDS * 64)
@@ -66,8 +67,8 @@ static inline bool replica_map_is_of(const struct replica_map *map, uint64_t gen
     return map->gen == gen || map->also_gen == gen;
 }
 
-/* The shift of windows that are small, and not too many for a file of that size. */
-unsigned replica_shift(uint64_t size);
+/* The least shift of windows from that one on that are not too many for a file of that size. */
+unsigned replica_shift(unsigned least, uint64_t size);
 
 /* Makes a set of windows that are larger by that many bits: one is a member where all were that it is made of. -ENOMEM.
  */

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Replicas in a world: they come and go, are filled, and have what the file has wherever they say so. */
+#include "test/core/world_parts.h"
+
+#include "fs/core/change/refill.h"
+#include "fs/core/file/file_replicas.h"
+#include "fs/core/file/plan.h"
+#include "fs/core/file/replicas.h"
+#include "fs/core/file/transfer.h"
+
+#include <string.h>
+
+static const char *any_layout(struct rng *rng)
+{
+    static const char *const text[] = { "one", "stripe(9)", "stripe(64) disp 10", "stripe(100,5)", "stripe(50) on d0" };
+
+    return text[rng_below(rng, ARRAY_SIZE(text))];
+}
+
+static void add(struct world *world, struct rng *rng, const struct world_file *model)
+{
+    struct replica_asked asked = { .rotate = (uint16_t) rng_below(rng, 3), .updates = rng_chance(rng, 50) };
+    const char *text = any_layout(rng);
+    struct layout_error error;
+    struct volume_error why = { "" };
+    uint32_t number;
+    bool rotates;
+    int r = volume_begin_replicas(world->fs->volume, &why);
+
+    asked.lo = rng_chance(rng, 70) ? 0 : rng_below(rng, WORLD_SPAN);
+    asked.hi = rng_chance(rng, 70) ? UINT64_MAX : asked.lo + 1 + rng_below(rng, WORLD_SPAN);
+    world_note(world, "replica %s from %" PRIu64 " to %" PRIu64 "%s\n", text, asked.lo, asked.hi,
+               asked.updates ? ", updated" : "");
+    if (r == 0)
+        r = layouts_add(world->fs->layouts, text, &asked.layout, &rotates, &error);
+    if (r == 0) {
+        r = file_add_replica(world->fs, model->file, &asked, &number);
+        layouts_put(world->fs->layouts, asked.layout);
+    }
+    if (r < 0 && r != -EUSERS && r != -EBUSY && !world_may_fail(world, r))
+        world_wrong(world, "replica %s: %s", text, strerror(-r));
+}
+
+static void drop(struct world *world, struct rng *rng, const struct world_file *model)
+{
+    struct replica_view view[REPLICAS_MAX];
+    uint32_t n = file_view_replicas(world->fs, model->file, view), number = 0;
+    int r;
+
+    if (n > 0)
+        number = view[rng_below(rng, n)].number;
+    for (uint32_t i = 0; i < n; i++)
+        replica_view_done(world->fs, &view[i]);
+    if (n == 0)
+        return;
+    world_note(world, "drop replica %u\n", number);
+    r = file_drop_replica(world->fs, model->file, number);
+    if (r < 0 && r != -EPERM && !world_may_fail(world, r))
+        world_wrong(world, "drop: %s", strerror(-r));
+}
+
+void world_replicate(struct world *world, struct rng *rng, const struct world_file *model)
+{
+    switch (rng_below(rng, 6)) {
+    case 0:
+    case 1:
+        add(world, rng, model);
+        break;
+    case 2:
+        drop(world, rng, model);
+        break;
+    default:
+        world_note(world, "refill\n");
+        (void) refills_step(world->fs->refills);
+        break;
+    }
+}
+
+/* -- checks -- */
+
+static int read_replica(struct world *world, struct generation *generation, uint64_t lo, uint64_t hi, uint8_t *bytes)
+{
+    cleanup(plan_done) struct plan plan = { 0 };
+    int r = plan_init(&plan, generation->layout, lo, hi - lo, bytes);
+
+    if (r == 0)
+        r = transfer_run(world->fs, generation, &plan, false);
+    return r < 0 ? r : transfer_finish_read(world->fs, generation, &plan);
+}
+
+/* Checks one replica, which must have the file's bytes in all windows that nobody says are wrong. A window that the disks
+ * call right is none that is wrong. */
+static void check_one(struct world *world, struct file *file, uint32_t i, const char *name, const uint8_t *bytes)
+{
+    const struct replica_map *map = &file->replicas->map;
+    const struct replica_entry *entry = &map->replica[i];
+    const struct replica *replica = &file->replicas->replica[i];
+    const uint64_t size = file_size(file), window = UINT64_C(1) << map->shift;
+    uint8_t has[WORLD_SPAN];
+    uint64_t from, to;
+
+    if (replica->is_lost || !replica_span(map, entry, 0, size, &from, &to))
+        return;
+    for (uint64_t k = from; k < to && world->why[0] == 0; k++) {
+        uint64_t lo = MAX(k * window, entry->lo), hi = MIN(MIN((k + 1) * window, size), entry->hi);
+        int r;
+
+        if (windows_has(&entry->right, k) && windows_has(&replica->wrong, k))
+            world_wrong(world, "%s: replica %u: window %" PRIu64 " is right and wrong", name, entry->number, k);
+        if (windows_has(&entry->right, k) && !windows_has(&replica->right, k))
+            world_wrong(world, "%s: replica %u: window %" PRIu64 " would not be taken back", name, entry->number, k);
+        if (windows_has(&replica->wrong, k) || lo >= hi)
+            continue;
+        r = read_replica(world, replica->generation, lo, hi, has);
+        if (world_may_fail(world, r))
+            return;
+        if (r < 0)
+            world_wrong(world, "%s: replica %u cannot be read: %s", name, entry->number, strerror(-r));
+        for (uint64_t at = lo; r == 0 && at < hi && world->why[0] == 0; at++)
+            if (has[at - lo] != bytes[at])
+                world_wrong(world, "%s: replica %u has %u at byte %" PRIu64 ", where the file has %u", name,
+                            entry->number, has[at - lo], at, bytes[at]);
+    }
+}
+
+void world_check_replicas(struct world *world, struct inode *inode, const char *name)
+{
+    uint8_t bytes[WORLD_SPAN];
+    struct file *file;
+
+    if (file_get(world->fs, inode, &file) < 0)
+        return;
+    if (file->replicas != NULL && file_read(world->fs, file, bytes, sizeof bytes, 0) >= 0)
+        for (uint32_t i = 0; world->why[0] == 0 && i < file->replicas->map.n; i++)
+            check_one(world, file, i, name, bytes);
+    file_put(world->fs, file);
+}
