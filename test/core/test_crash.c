@@ -216,7 +216,7 @@ ParameterizedTest(uint64_t *shard, crash, at_every_call)
 
     for (uint64_t seed = *shard * n + 1; seed <= (*shard + 1) * n; seed++) {
         static struct world world;
-        enum world_kind kind = (enum world_kind)(seed % 3);
+        enum world_kind kind = (enum world_kind)(seed % 4);
         uint64_t n_calls = run_program(&world, seed, kind, 0);
 
         if (world.fs != NULL)
@@ -239,7 +239,7 @@ static void lose_once(uint64_t seed)
     struct world_lost lost;
 
     if (world_init(&world, shapes[shape].n_disks, shapes[shape].layout, shapes[shape].home_lacks, seed) == 0) {
-        world_set_kind(&world, rng_chance(&rng, 30) ? MIGRATIONS : PLAIN);
+        world_set_kind(&world, rng_chance(&rng, 30) ? MIGRATIONS : rng_chance(&rng, 40) ? REPLICAS : PLAIN);
         world_live(&world, &rng, 2 + (unsigned) rng_below(&rng, 3));
     }
     if (world.why[0] == 0 && world_lose(&world, &rng, &lost))

@@ -140,6 +140,18 @@ ParameterizedTest(uint64_t *shard, fault, nor_by_a_migration)
     fail_programs(1000, *shard, MIGRATIONS);
 }
 
+ParameterizedTestParameters(fault, nor_by_replicas)
+{
+    static uint64_t shard[SHARDS] = { 0, 1, 2, 3 };
+
+    return cr_make_param_array(uint64_t, shard, SHARDS);
+}
+
+ParameterizedTest(uint64_t *shard, fault, nor_by_replicas)
+{
+    fail_programs(1500, *shard, REPLICAS);
+}
+
 ParameterizedTestParameters(fault, nor_by_disks_that_come_and_go)
 {
     static uint64_t shard[SHARDS] = { 0, 1, 2, 3 };
@@ -166,7 +178,7 @@ ParameterizedTest(uint64_t *shard, fault, at_every_call)
 
     for (uint64_t seed = *shard * n + 1; seed <= (*shard + 1) * n; seed++) {
         static struct world world;
-        enum world_kind kind = (enum world_kind)(seed % 3);
+        enum world_kind kind = (enum world_kind)(seed % 4);
         uint64_t n_calls = run_program(&world, seed, kind, NULL);
 
         world_done(&world);
