@@ -278,6 +278,7 @@ static int json_layout(struct json *json, const struct file_layout *layout, uint
     json_u64(json, "disp", pattern->disp);
     json_u64(json, "period", pattern->size);
     json_u64(json, "elements", pattern->n_elements);
+    json_u64(json, "copies", layout->layout->copies);
     if (pattern->disp > 0)
         json_disk(json, "header_disk", home);
     return 0;
