@@ -70,8 +70,8 @@ int placement_leave(struct placement *placement, struct placement_part part[], u
                     uint64_t *ret_lacking);
 
 /* Gives parts that lie on disks fuller than the average other disks that are emptier than it, of the same pool if the
- * file has one, where that makes them more alike and the way of the table allows it, and copies stay apart; how many, or
- * -ENOMEM. */
+ * file has one, where that makes them more alike and the way of the table allows it, and copies stay apart; how many,
+ * or -ENOMEM. */
 int placement_even(struct placement *placement, struct placement_part part[], uint32_t n, uint32_t copies,
                    struct placement_stays *stays);
 

@@ -427,7 +427,7 @@ static uint32_t header_copy_disk(const struct file_layout *layout, uint32_t home
     for (uint32_t i = 0; i < layout->n_list; i++)
         if (layout->list[i] == home)
             return layout->list[disks_next_other(layout->list, layout->n_list, i)];
-    return layout->list[start % layout->n_list];
+    return layout->list[start % MAX(layout->n_list, 1)];
 }
 
 uint32_t file_layout_disk(const struct file_layout *layout, uint32_t home, uint16_t rotate, uint32_t slot)

@@ -267,13 +267,14 @@ static void json_text(struct json *json, const char *name, const char *text)
     json_string(json, name, strlen(text) <= LONG_TEXT ? text : NULL);
 }
 
-#define LONG_LIST  512  /* disks; a longer list is left out */
-#define LONG_POOLS 4096 /* bytes; where all names together are longer, they are left out */
+#define LONG_LIST    512  /* disks; a longer list is left out */
+#define LONG_DEVICES 128  /* disks; where there are more, their devices are left out */
+#define LONG_POOLS   4096 /* bytes; where all names together are longer, they are left out */
 
 /* Prints the file system that each disk of the volume lies on, by the number of its device; null for an absent one. */
 static void json_devices(struct json *json, const struct volume *volume)
 {
-    if (volume->n_disks > LONG_LIST)
+    if (volume->n_disks > LONG_DEVICES)
         return;
     json_open(json, "devices", '[');
     for (uint32_t i = 0; i < volume->n_disks; i++) {

@@ -28,8 +28,8 @@ static int check_characters(const struct virtual_call *call, const char *value, 
 }
 
 /* Gives the text that is kept for a view. One that leaves the number of elements to the volume is kept with the disks
- * there are now, so that it means the same when disks join or leave. Copies are left out there: no view depends on where
- * its bytes lie. */
+ * there are now, so that it means the same when disks join or leave. Copies are left out there: no view depends on
+ * where its bytes lie. */
 static int pin(const struct view *view, uint32_t n_disks, const char *value, char **ret_text)
 {
     cleanup(layout_freep) struct layout *layout = NULL;
