@@ -840,50 +840,126 @@ static uint32_t oracle_copy(const uint32_t list[], uint32_t n, uint32_t home, ui
     return list[at % n];
 }
 
+/* A random layout with two copies, in a list that may name disks again. */
+struct copied {
+    char text[128];
+    uint32_t n, list[9], n_elements, home;
+    uint16_t rotate;
+    struct layout *layout;
+    struct file_layout laid;
+};
+
+static void copied_done(struct copied *copied)
+{
+    layout_free(copied->layout);
+}
+
+/* False: the list names one disk alone, and the text is refused. */
+static bool make_copied(struct rng *rng, struct copied *copied)
+{
+    struct layout_error error;
+    bool differ = false;
+    int len, r;
+
+    *copied = (struct copied){ .n = (uint32_t) rng_between(rng, 1, 9),
+                               .n_elements = (uint32_t) rng_between(rng, 1, 12),
+                               .home = (uint32_t) rng_below(rng, 6) };
+    copied->rotate = (uint16_t) rng_below(rng, copied->n);
+    len = sprintf(copied->text, "stripe(4K,%" PRIu32 ") disp %" PRIu64 " on", copied->n_elements, rng_below(rng, 2));
+    for (uint32_t i = 0; i < copied->n; i++) {
+        copied->list[i] = (uint32_t) rng_below(rng, rng_chance(rng, 50) ? 2 : 5);
+        differ |= copied->list[i] != copied->list[0];
+        len += sprintf(copied->text + len, "%sd%" PRIu32, i == 0 ? " " : ",", copied->list[i]);
+    }
+    len += sprintf(copied->text + len, " copies 2");
+    r = layout_parse(copied->text, (size_t) len, 0, &copied->layout, &error);
+    cr_assert_eq(r, differ ? 0 : -EINVAL, RNG_SEED ": %s: %d", rng->seed, copied->text, r);
+    if (r == 0)
+        copied->laid = laid_out(copied->layout);
+    return r == 0;
+}
+
 /* No slot of a copy lies on the disk of the same slot of the file, so no disk that is lost takes both. */
 Test(placement, a_copy_lies_on_another_disk)
 {
     unsigned n_repeating = 0, n_header = 0;
 
     for (struct rng rng = rng_from_env(20000); rng_next(&rng);) {
-        uint32_t n = (uint32_t) rng_between(&rng, 1, 9), n_elements = (uint32_t) rng_between(&rng, 1, 12);
-        uint32_t home = (uint32_t) rng_below(&rng, 6);
-        uint64_t disp = rng_below(&rng, 2);
-        uint16_t rotate = (uint16_t) rng_below(&rng, n), copy;
-        cleanup(layout_freep) struct layout *layout = NULL;
-        struct layout_error error;
-        struct file_layout laid;
-        char text[128];
-        int len = sprintf(text, "stripe(8,%" PRIu32 ") disp %" PRIu64 " on", n_elements, disp), r;
-        bool differ = false;
-        uint32_t list[9];
+        cleanup(copied_done) struct copied copied;
+        uint16_t copy;
 
-        for (uint32_t i = 0; i < n; i++) {
-            list[i] = (uint32_t) rng_below(&rng, rng_chance(&rng, 50) ? 2 : 5);
-            differ |= list[i] != list[0];
-            len += sprintf(text + len, "%sd%" PRIu32, i == 0 ? " " : ",", list[i]);
-        }
-        len += sprintf(text + len, " copies 2");
-        r = layout_parse(text, (size_t) len, 0, &layout, &error);
-        cr_assert_eq(r, differ ? 0 : -EINVAL, RNG_SEED ": %s: %d", rng.seed, text, r);
-        if (r < 0)
+        if (!make_copied(&rng, &copied))
             continue;
-        laid = laid_out(layout);
-        copy = file_layout_copy_rotate(&laid, rotate);
-        n_repeating += repeats(list, n);
-        n_header += disp > 0;
-        for (uint32_t slot = 0; slot < file_layout_slots(&laid); slot++) {
-            uint32_t is_on = file_layout_disk(&laid, home, rotate, slot);
-            uint32_t copy_on = file_layout_disk(&laid, home, copy, slot);
+        copy = file_layout_copy_rotate(&copied.laid, copied.rotate);
+        n_repeating += repeats(copied.list, copied.n);
+        n_header += copied.layout->disp > 0;
+        for (uint32_t slot = 0; slot < file_layout_slots(&copied.laid); slot++) {
+            uint32_t is_on = file_layout_disk(&copied.laid, copied.home, copied.rotate, slot);
+            uint32_t copy_on = file_layout_disk(&copied.laid, copied.home, copy, slot);
 
-            cr_assert_neq(is_on, copy_on, RNG_SEED ": %s: slot %" PRIu32, rng.seed, text, slot);
-            cr_assert_eq(copy_on, oracle_copy(list, n, home, rotate, slot, n_elements),
-                         RNG_SEED ": %s, rotate %u: slot %" PRIu32 " on d%" PRIu32, rng.seed, text, rotate, slot,
-                         copy_on);
-            cr_assert(slot == n_elements || repeats(list, n) || copy_on == list[((copy & ~ROTATE_COPY) + slot) % n],
-                      RNG_SEED ": %s: not one further on", rng.seed, text);
+            cr_assert_neq(is_on, copy_on, RNG_SEED ": %s: slot %" PRIu32, rng.seed, copied.text, slot);
+            cr_assert_eq(copy_on,
+                         oracle_copy(copied.list, copied.n, copied.home, copied.rotate, slot, copied.n_elements),
+                         RNG_SEED ": %s, rotate %u: slot %" PRIu32 " on d%" PRIu32, rng.seed, copied.text,
+                         copied.rotate, slot, copy_on);
+            cr_assert(slot == copied.n_elements || repeats(copied.list, copied.n) ||
+                          copy_on == copied.list[((copy & ~ROTATE_COPY) + slot) % copied.n],
+                      RNG_SEED ": %s: not one further on", rng.seed, copied.text);
         }
     }
     cr_expect_gt(n_repeating, 100);
     cr_expect_gt(n_header, 100);
+}
+
+/* Who empties disks or makes them even counts what lies on each of them, in both copies; and a disk that leaves leaves
+ * behind a layout whose copies lie apart. */
+Test(placement, copies_count_where_they_lie_and_leave_apart)
+{
+    unsigned n_left = 0, n_stay = 0;
+
+    for (struct rng rng = rng_from_env(20000); rng_next(&rng);) {
+        cleanup(copied_done) struct copied copied;
+        cleanup(relocation_done) struct relocation relocation = { .text = NULL };
+        cleanup(layout_freep) struct layout *next = NULL;
+        struct disk_row row[MAX_DISKS];
+        struct placement_disk disk[MAX_DISKS];
+        struct placement placement;
+        struct record record = { .size = rng_below(&rng, 20) << 12, .blocks = UINT64_MAX };
+        uint32_t n = (uint32_t) rng_between(&rng, 5, MAX_DISKS), gone = (uint32_t) rng_below(&rng, 5);
+        uint64_t want[MAX_DISKS] = { 0 }, lacking;
+        struct layout_error error;
+        int r;
+
+        if (!make_copied(&rng, &copied))
+            continue;
+        memset(&record.bits, 0xff, sizeof record.bits);
+        record.rotate = copied.rotate;
+        for (uint32_t i = 0; i < n; i++) /* others than the first two may be full */
+            row[i] =
+                (struct disk_row){ 1 << 20, 0, i < 2 || rng_chance(&rng, 30) ? 0 : 1 << 20, 0, 0, i == gone ? 'L' : 0 };
+        placement = table_of(row, n, disk);
+        for (uint32_t i = 0; i < copied.n_elements; i++) {
+            uint64_t bytes = (file_layout_len(&copied.laid, i, record.size) + 4095) & ~UINT64_C(4095);
+            uint16_t copy = file_layout_copy_rotate(&copied.laid, copied.rotate);
+
+            want[file_layout_disk(&copied.laid, copied.home, copied.rotate, i)] += bytes;
+            want[file_layout_disk(&copied.laid, copied.home, copy, i)] += bytes;
+        }
+        cr_assert_eq(relocation_count(&placement, &copied.laid, &record), 0);
+        for (uint32_t i = 0; i < n; i++)
+            cr_assert_eq(disk[i].ours, want[i], RNG_SEED ": %s: d%" PRIu32, rng.seed, copied.text, i);
+        r = relocation_leave(&placement, &copied.laid, &record, &relocation, &lacking);
+        cr_assert(r == 0 || r == 1 || r == -EEXIST || r == -ENOSPC, RNG_SEED ": %s: %d", rng.seed, copied.text, r);
+        n_stay += r == -EEXIST;
+        if (r != 1)
+            continue;
+        n_left++;
+        r = layout_parse(relocation.text, strlen(relocation.text), 0, &next, &error);
+        cr_assert_eq(r, 0, RNG_SEED ": %s became %s: %s", rng.seed, copied.text, relocation.text, error.why);
+        cr_assert_eq(next->copies, 2);
+        for (uint32_t i = 0; i < next->n_disks; i++)
+            cr_assert_neq(next->disk[i], gone, RNG_SEED ": %s became %s", rng.seed, copied.text, relocation.text);
+    }
+    cr_expect_gt(n_left, 100);
+    cr_expect_gt(n_stay, 100);
 }

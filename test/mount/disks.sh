@@ -244,6 +244,8 @@ if [ "$(id -u)" = 0 ]; then
     done
     "$fallsctl" format "${disks[@]}" >"$work/out"
     start
+    same 'disks on devices of their own: nobody warns' \
+        "$("$fallsctl" create -L 'stripe(1M) copies 2' "$mnt/twice" 2>&1 && rm "$mnt/twice")" ''
     head -c 40M /dev/urandom >"$mnt/large" # 10 MiB on each disk, and no room for it twice
     sum=$(sha256sum <"$mnt/large")
     ok 'a disk leaves though its file does not fit twice' disk drain "$mnt" d2
