@@ -2,12 +2,14 @@
 /* A layout is what a user writes: a pattern in the notation, and the disks it is for. One parser and one printer serve
  * config, xattrs, the command line, the log and the tests.
  *
- *     layout  := kind [ "disp" SIZE ] [ "on" disks ]      SIZE = int[K|M|G|T]; blanks free; # comment to end of line
+ *     layout  := kind [ "disp" SIZE ] [ "on" disks ] [ "copies" N ]
  *     kind    := one | stripe(unit [,n]) | var(u0,u1,...) | twod(unit,groups,factor) | array(...) | { element ; ... }
  *     array   := array( shape=8192x8192, elem=8, order=row|col, dist=(block|cyclic[(k)]|*, ...), grid=2x2 )
  *     element := [disk ":"] falls { "," falls } | "()"    falls := "(" l,r,s,n [ ";" d,p ] [ ", {" falls,... "}" ] ")"
  *     disks   := d0,d2-d5 | pool:NAME | all               "()" is an element that no byte belongs to
- */
+ *     SIZE    = int[K|M|G|T]; N = 1 | 2; blanks are free; # begins a comment, which ends with its line
+ *
+ * With copies 2 each byte lies on two disks. Which byte belongs to which element does not change by that. */
 #ifndef FALLSFS_LAYOUT_LAYOUT_H
 #define FALLSFS_LAYOUT_LAYOUT_H
 
@@ -24,6 +26,7 @@ extern "C" {
 #define LAYOUT_MAX_DISK 65535
 #define LAYOUT_MAX_NAME 64
 #define LAYOUT_MAX_TYPE 16
+#define LAYOUT_COPIES   2 /* at most */
 
 enum layout_kind {
     LAYOUT_ONE,
@@ -56,6 +59,8 @@ struct layout {
     enum layout_disks disks;
     uint32_t n_disks, *disk; /* of DISKS_LIST */
     char pool[LAYOUT_MAX_NAME];
+    uint32_t copies;  /* of each byte, on as many disks: 1 or 2 */
+    size_t copies_at; /* in the text, where that number is, if it is there */
 };
 
 struct layout_error {
@@ -73,8 +78,13 @@ void layout_freep(struct layout **layout);
 /* The bytes of memory that a layout takes. */
 size_t layout_bytes(const struct layout *layout);
 
-/* The layout's text as it was typed, but without the part that names disks. NULL without memory. */
+/* The layout's text as it was typed, but with other disks, such as " on d0-d3", or without the part that names disks.
+ * NULL without memory. */
+char *layout_with_disks(const struct layout *layout, const char *disks);
 char *layout_without_disks(const struct layout *layout);
+
+/* Whether a list of disks names two that differ, as two copies want it. */
+bool layout_lists_two(const uint32_t disk[], uint32_t n);
 
 /* Parses a set of nested FALLS alone, "{ falls, ... }". */
 int nest_parse(const char *text, size_t len, struct nest **ret_nest, struct layout_error *ret_error);

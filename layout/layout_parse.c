@@ -20,7 +20,6 @@ static int parse_stripe(struct scanner *scanner, struct layout *layout)
 
 static int parse_var(struct scanner *scanner, struct layout *layout)
 {
-
     do {
         int r;
 
@@ -283,7 +282,7 @@ static int build_named(struct scanner *scanner, struct layout *layout, size_t st
     return scan_build_pattern(scanner, layout, list, (uint32_t) layout->n, start);
 }
 
-/* -- disp, on -- */
+/* -- disp, on, copies -- */
 
 /* Appends a disk to the layout's list. A disk may be named again: two places of the list then lie on it. */
 static int add_disk(struct scanner *scanner, struct layout *layout, uint32_t disk, size_t at)
@@ -345,17 +344,66 @@ static int parse_disks(struct scanner *scanner, struct layout *layout)
     return 0;
 }
 
+bool layout_lists_two(const uint32_t disk[], uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++)
+        if (disk[i] != disk[0])
+            return true;
+    return false;
+}
+
+static int parse_copies(struct scanner *scanner, struct layout *layout)
+{
+    uint64_t copies;
+    int r;
+
+    scan_blanks(scanner);
+    layout->copies_at = scanner->at;
+    r = scan_size(scanner, &copies);
+    if (r == 0 && (copies < 1 || copies > LAYOUT_COPIES))
+        return scan_fail(scanner, -EINVAL, layout->copies_at,
+                         "copies is 1 or 2: on so many disks each byte lies. Write 'copies 2', or nothing");
+    if (r == 0)
+        layout->copies = (uint32_t) copies;
+    return r;
+}
+
+/* Refuses a second copy that could not lie on another disk than the first. */
+static int check_copies(struct scanner *scanner, const struct layout *layout)
+{
+    if (layout->copies < 2)
+        return 0;
+    if (layout->element_disk != NULL)
+        return scan_fail(scanner, -EINVAL, layout->copies_at,
+                         "copies 2 wants a list of disks, the second copy lying on the next of them, and here elements "
+                         "name their disks: leave out 'dN:' before elements, and write 'on d0,d1' behind the braces");
+    if (layout->disks == DISKS_LIST && !layout_lists_two(layout->disk, layout->n_disks))
+        return scan_fail(scanner, -EINVAL, layout->copies_at,
+                         "copies 2 puts each byte on two disks, and the list names only d%" PRIu32
+                         ": name another one, or leave out 'copies 2'",
+                         layout->disk[0]);
+    return 0;
+}
+
 static int parse_tail(struct scanner *scanner, struct layout *layout)
 {
+    const char *more = "disp, on, copies or nothing more";
     int r = 0;
 
     if (scan_accept_word(scanner, "disp"))
         r = scan_size(scanner, &layout->disp);
     layout->on_at = scanner->at;
-    if (r == 0 && scan_accept_word(scanner, "on"))
+    if (r == 0 && scan_accept_word(scanner, "on")) {
         r = parse_disks(scanner, layout);
+        more = "copies or nothing more";
+    }
+    layout->copies = 1;
+    if (r == 0 && scan_accept_word(scanner, "copies")) {
+        r = parse_copies(scanner, layout);
+        more = "nothing more";
+    }
     if (r == 0 && !scan_at_end(scanner))
-        r = scan_fail_expected(scanner, layout->disks != DISKS_ANY ? "nothing more" : "disp, on or nothing more");
+        r = scan_fail_expected(scanner, more);
     return r;
 }
 
@@ -376,8 +424,9 @@ static int parse_layout(struct scanner *scanner, uint32_t n_disks, struct layout
         return r;
     if (layout->n == 0)
         layout->n = layout->disks == DISKS_LIST ? layout->n_disks : n_disks;
-    return layout->kind == LAYOUT_FALLS ? falls_build_pattern(scanner, layout, elements, start)
-                                        : build_named(scanner, layout, start);
+    r = layout->kind == LAYOUT_FALLS ? falls_build_pattern(scanner, layout, elements, start)
+                                     : build_named(scanner, layout, start);
+    return r < 0 ? r : check_copies(scanner, layout);
 }
 
 int layout_parse(const char *text, size_t len, uint32_t n_disks, struct layout **ret_layout,
@@ -401,13 +450,25 @@ int layout_parse(const char *text, size_t len, uint32_t n_disks, struct layout *
     return 0;
 }
 
-char *layout_without_disks(const struct layout *layout)
+char *layout_with_disks(const struct layout *layout, const char *disks)
 {
+    const char *copies = layout->copies > 1 ? " copies 2" : "";
     size_t len = layout->on_at;
+    bool has_comment;
+    char *text;
 
     while (len > 0 && strchr(" \t\r\n", layout->text[len - 1]) != NULL)
         len--;
-    return strndup(layout->text, len);
+    has_comment = memchr(layout->text, '#', len) != NULL; /* of which what follows shall not become a part */
+    return asprintf(&text, "%.*s%s%s%s", (int) len, layout->text,
+                    has_comment && (*disks != 0 || *copies != 0) ? "\n" : "", disks, copies) < 0
+               ? NULL
+               : text;
+}
+
+char *layout_without_disks(const struct layout *layout)
+{
+    return layout_with_disks(layout, "");
 }
 
 void layout_free(struct layout *layout)

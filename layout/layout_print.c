@@ -140,6 +140,8 @@ void layout_print(FILE *out, const struct layout *layout)
         fprintf(out, " on pool:%s", layout->pool);
     else if (layout->disks == DISKS_ALL)
         fputs(" on all", out);
+    if (layout->copies > 1)
+        fprintf(out, " copies %" PRIu32, layout->copies);
 }
 
 char *layout_canonical(const struct layout *layout)

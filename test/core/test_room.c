@@ -160,6 +160,59 @@ Test(room, lists_that_nobody_typed_leave_out_full_disks)
     end(&world);
 }
 
+/* Two copies want two disks: where one alone has room, those that have none are in the list as well. */
+Test(room, copies_want_two_disks)
+{
+    static struct world world;
+
+    begin(&world, 4);
+    expect_means(&world, "stripe(512K) copies 2", "stripe(512K) on d0-d3 copies 2");
+    expect_means(&world, "one on all # so\n copies 2", "one on d0-d3 copies 2");
+    expect_means(&world, "one # so\n copies 2", "one # so\n on d0-d3 copies 2");
+    expect_means(&world, "one on d3,d1 copies 2", "one on d3,d1 copies 2");
+    leave_free(&world, 2, 7);
+    note(&world);
+    expect_means(&world, "stripe(512K) copies 2", "stripe(512K) on d0-d1,d3 copies 2");
+    leave_free(&world, 0, 7);
+    leave_free(&world, 3, 7);
+    note(&world);
+    expect_means(&world, "stripe(512K) copies 1", "stripe(512K) on d1");
+    expect_means(&world, "stripe(512K) copies 2", "stripe(512K) on d0-d3 copies 2");
+    end(&world);
+}
+
+static void expect_refused(struct world *world, const char *typed, size_t column, const char *why)
+{
+    struct file_layout *layout = NULL;
+    struct layout_error error;
+    bool rotates;
+
+    cr_expect_eq(layouts_plan(world->fs->layouts, typed, &layout, &rotates, &error), -ENODEV, "%s", typed);
+    cr_expect_null(layout);
+    cr_expect_eq(error.column, column, "%s: column %zu", typed, error.column);
+    cr_expect_not_null(strstr(error.why, why), "%s: %s", typed, error.why);
+}
+
+Test(room, one_disk_has_no_place_for_two_copies)
+{
+    static struct world world;
+    struct volume_error error;
+
+    begin(&world, 1);
+    expect_refused(&world, "stripe(512K) copies 2", 21,
+                   "copies 2 puts each byte on two disks, and the volume has only");
+    end(&world);
+    begin(&world, 3);
+    expect_refused(&world, "one on pool:none copies 2", 5, "no disk of the volume is in a pool");
+    cr_assert_eq(volume_set_leaving(world.fs->volume, 1, true, &error), 0);
+    expect_means(&world, "stripe(512K) copies 2", "stripe(512K) on d0,d2 copies 2");
+    expect_means(&world, "one on d1,d2,d0,d0 copies 2", "one on d2,d0,d0 copies 2");
+    expect_refused(&world, "one on d2,d1,d2 copies 2", 24, "the list names only one that stays");
+    cr_assert_eq(volume_set_leaving(world.fs->volume, 2, true, &error), 0);
+    expect_refused(&world, "one on all copies 2", 19, "the volume has only one that stays");
+    end(&world);
+}
+
 /* -- making files -- */
 
 struct made {
@@ -333,7 +386,7 @@ Test(room, files_stay_where_they_started)
 
 struct df_case {
     char why[48], layout[40];
-    uint32_t n; /* so many disks, one for each element */
+    uint32_t n; /* so many disks, one for each element, whose copy is on the next */
     uint64_t avail[4], want;
 };
 
@@ -355,6 +408,10 @@ ParameterizedTestParameters(room, df)
         { "whole blocks", "stripe(1K,2)", 2, { 8 * KIB, 8 * KIB + 4095 }, 16 * KIB },
         { "units of their own", "var(1M,3M)", 2, { 10 * MIB, 12 * MIB }, 17 * MIB },
         { "one disk", "one", 1, { 7 * MIB }, 7 * MIB },
+        { "two copies", "stripe(1M,3) copies 2", 3, { 18 * MIB, 18 * MIB, 18 * MIB }, 27 * MIB },
+        { "two copies, one disk is small", "stripe(1M,2) copies 2", 2, { 30 * MIB, 9 * MIB }, 9 * MIB },
+        { "two copies in whole blocks", "stripe(1K,2) copies 2", 2, { 16 * KIB + 4095, 16 * KIB }, 16 * KIB },
+        { "two copies of units of their own", "var(1M,3M) copies 2", 2, { 10 * MIB, 12 * MIB }, 10 * MIB },
         { "huge disks", "stripe(1M,2)", 2, { UINT64_C(1) << 61, UINT64_C(1) << 61 }, FALLS_LIMIT },
     };
 
@@ -364,14 +421,16 @@ ParameterizedTestParameters(room, df)
 /* With each element on a disk of its own, the file can take the least of what its disks allow. */
 ParameterizedTest(struct df_case *row, room, df)
 {
-    static const uint32_t pool[] = { 0, 1, 2, 3 };
     cleanup(layout_freep) struct layout *layout = NULL;
     struct layout_error error;
     uint64_t least = UINT64_MAX;
+    uint32_t pool[8];
 
     cr_assert_eq(layout_parse(row->layout, strlen(row->layout), row->n, &layout, &error), 0, "%s", error.why);
+    for (uint32_t i = 0; i < 2 * row->n; i++)
+        pool[i] = (i + i / row->n) % row->n;
     for (uint32_t i = 0; i < row->n; i++)
-        least = MIN(least, space_of_pool(layout->pattern, pool, i, row->avail[i], 4096));
+        least = MIN(least, space_of_pool(layout, pool, i, row->avail[i], 4096));
     cr_expect_eq(least, row->want, "%s: %" PRIu64, row->why, least);
 }
 
@@ -406,6 +465,29 @@ Test(room, df_says_what_a_file_made_now_can_take)
     sim_disk_leave_free(sim_disk(world.sim, 1), MIB - 4096);
     cr_assert_eq(room_statfs(world.fs->room, NULL, &st), 0);
     cr_expect_eq((uint64_t) st.f_bavail * st.f_frsize, 2 * MIB - 4096, "the second ends it in its first unit");
+    end(&world);
+}
+
+Test(room, df_counts_both_copies)
+{
+    static struct world world;
+    struct chosen_layout choice;
+    struct layout_error error;
+    struct statvfs st;
+
+    begin(&world, 3);
+    leave_free(&world, 0, 40);
+    leave_free(&world, 1, 18);
+    leave_free(&world, 2, 30);
+    note(&world);
+    cr_assert_eq(layouts_plan(world.fs->layouts, "stripe(1M) copies 2", &choice.layout, &choice.rotates, &error), 0);
+    cr_assert_eq(space_of_chosen(world.fs->volume, &choice, &st, NULL), 0);
+    cr_expect_eq((uint64_t) st.f_bavail * st.f_frsize / MIB, 27, "not %" PRIu64, (uint64_t) st.f_bavail);
+    file_layout_free(choice.layout);
+    cr_assert_eq(layouts_plan(world.fs->layouts, "one copies 2", &choice.layout, &choice.rotates, &error), 0);
+    cr_assert_eq(space_of_chosen(world.fs->volume, &choice, &st, NULL), 0);
+    cr_expect_eq((uint64_t) st.f_bavail * st.f_frsize / MIB, 18, "not %" PRIu64, (uint64_t) st.f_bavail);
+    file_layout_free(choice.layout);
     end(&world);
 }
 

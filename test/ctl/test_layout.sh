@@ -39,15 +39,24 @@ rows='array(shape=8x8, dist=(block,*), grid=4x1)'
 columns='array(shape=8x8, dist=(*,block), grid=1x4)'
 
 # check
-expect 0 '{(0,1048575,1048576,1;1048576,4)}' '' layout check 'stripe(1M,4)'
-expect 0 '{(0,1,2,1;2,3)} disp 2' '' layout check "$figure3"
-expect 0 'stripe(1M)' '' layout check 'stripe(1M)'
-expect 0 '{(0,1048575,1048576,1;1048576,3)}' '' layout check --disks 3 'stripe(1M)'
+alone='# one copy: the loss of any disk that has bytes of a file loses these'
+twice='# copies 2: the loss of any one disk loses none of its bytes'
+expect 0 '{(0,1048575,1048576,1;1048576,4)}'$'\n'"$alone" '' layout check 'stripe(1M,4)'
+expect 0 '{(0,1,2,1;2,3)} disp 2'$'\n'"$alone" '' layout check "$figure3"
+expect 0 'stripe(1M)'$'\n'"$alone" '' layout check 'stripe(1M)'
+expect 0 '{(0,1048575,1048576,1;1048576,3)}'$'\n'"$alone" '' layout check --disks 3 'stripe(1M)'
+expect 0 '{(0,1048575,1048576,1;1048576,4)} copies 2'$'\n'"$twice" '' layout check 'stripe(1M,4) copies 2'
+expect 0 '{(0,65535,65536,1;65536,3)} on d0-d2 copies 2'$'\n'"$twice" '' layout check "$("$fallsctl" layout check 'stripe(64K) on d0,d1,d2 copies 2')"
+expect 1 '' 'column 21: copies is 1 or 2*' layout check 'stripe(1M,4) copies 3'
+expect 1 '' 'column 18: copies 2 puts each byte on two disks, and the list names only d3*' layout check 'one on d3 copies 2'
+expect 1 '' 'column 33: copies 2 wants a list of disks*' layout check '{d0:(0,3,4,1);(4,7,4,1)} copies 2'
 expect 1 '' 'column 12: FALLS 1 overlaps FALLS 0 at byte 2' layout check '{(0,3,4,1);(2,5,4,1)}'
 expect 1 '' 'line 2, column 6: *' layout check $'stripe(1,2)\ndisp x'
 json '.output_version, .canonical, .disp, .period, .elements' $'1\n"{(0,1,2,1;2,3)} disp 2"\n2\n6\n3' layout check "$figure3"
 json '.error.column, .error.why' $'12\n"FALLS 1 overlaps FALLS 0 at byte 2"' layout check '{(0,3,4,1);(2,5,4,1)}'
 json '.error.layout' '"a\"b\\\u0001"' layout check $'a"b\\\x01'
+json '.canonical, .copies, .may_lose' $'"stripe(1M) copies 2"\n2\n1' layout check 'stripe(1M) copies 2'
+json '.copies, .may_lose' $'1\n0' layout check 'stripe(1M)'
 
 # map, unmap
 expect 0 $'10 1 2\n0 h 0\n5 1 1' '' layout map "$figure3" 10 0 5
@@ -84,6 +93,9 @@ json '.map, .errors' $'[]\n["offset 4194305T lies past 2^62, the last byte a lay
 expect 2 '' '*too few words*' layout runs one 0
 json '.runs[1]' '{"offset":4,"element":1,"suboffset":0,"length":4}' layout runs 'stripe(4,2)' 0 10
 
+expect 0 $'0 0 0 4\n4 1 0 4\n8 0 4 2' '' layout runs 'stripe(4,2) copies 2' 0 10
+expect 0 '5 1 1' '' layout map 'stripe(4) on d0-d2 copies 2' 5
+
 # intersect
 expect 0 $'common {(0,3,4,1),(16,17,2,1)} disp 0 period 24 size 6\non-a {(0,3,4,1),(8,9,2,1)} period 12\non-b {(0,3,4,1),(10,11,2,1)} period 12' '' \
     layout intersect 'stripe(4,2)' 0 'stripe(6,2)' 0
@@ -99,6 +111,10 @@ json '.common, .on_a, .on_b, .runs' $'"{(0,0,16,2)}"\n"{(0,0,4,2)}"\n"{(0,0,4,2)
 
 # match
 expect 0 'degree 1.00: 4 runs in a common period of 64 bytes, 4 at best' '' layout match "$rows" "$rows"
+expect 0 $'degree 1.00: 4 runs in a common period of 64 bytes, 4 at best\nA has 2 copies, B 1: the degree is that of the partitions' '' \
+    layout match "$rows copies 2" "$rows"
+expect 0 'degree 1.00: 4 runs in a common period of 64 bytes, 4 at best' '' layout match "$rows copies 2" "$rows copies 2"
+json '.degree, .copies_a, .copies_b' $'1\n1\n2' layout match "$rows" "$rows copies 2"
 json '.degree, .runs, .least, .elements[3].touched' $'8\n32\n4\n4' layout match "$columns" "$rows"
 
 # show
@@ -128,6 +144,8 @@ D  element 3: 16 of 64 bytes
 EOT
 )" '' layout show 'array(shape=8x8, dist=(block,block), grid=2x2) disp 3'
 json '.rows[4].owners, .elements[3].falls' $'[2,2,2,2,3,3,3,3]\n"{(36,39,8,4)}"' layout show 'array(shape=8x8, dist=(block,block), grid=2x2)'
+json '.layout, .copies' $'"stripe(1M,2) copies 2"\n2' layout show 'stripe(1M,2) copies 2'
+"$fallsctl" layout show 'stripe(1M,2) copies 2' | grep -q '^2 copies: each byte lies on two disks' || failed=1
 for layout in one 'stripe(64K,4)' 'stripe(1,100)' 'stripe(1,4096)' 'stripe(1T,3)' 'var(1,1000000)' "$figure3" \
     'array(shape=3x5x7x11, elem=3, order=col, dist=(block,cyclic(2),*,cyclic), grid=2x2x1x2)' \
     'array(shape=1000003x1000003, dist=(cyclic,block), grid=3x5)' '{(0,0,2,562949953421312);(1,1,2,562949953421312)}' \

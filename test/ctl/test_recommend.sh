@@ -141,6 +141,11 @@ recommends '[.files[].path]' '["/w/f1","/w/f3"]' --disks 4 files.txt f1 f3
 recommends '[.busy == .busy_now, .gain, (.files[].chosen | .changes, .layout)]' \
     '[true,false,false,"one on d0",false,"one on d1"]' --seek 1000 --layout 'one on d0-d3' --trace files.txt f0 f1
 recommends '.path' '"/w/f2"' --disks 4 --trace files.txt f2
+# A file with two copies of its bytes keeps them, whatever is recommended.
+recommends '[.files[].chosen.layout]' '["one on d0,d1 copies 2","one on d1,d2 copies 2"]' --seek 1000 --layout 'one on d0-d3 copies 2' \
+    --trace files.txt f0 f1
+recommends '[.candidates[].layout | endswith(" copies 2")] | all and length > 5' true --layout 'stripe(4K) on d0-d3 copies 2' \
+    --trace files.txt f0
 got=$("$fallsctl" recommend --layout 'stripe(100,4) on d4-d7' --trace files.txt f0 f1)
 [[ $got == '2 files together; disks: 8'*"to do: fallsctl migrate -L '"*" on d"[4-7]*"' f0"* ]] ||
     complain "what is to be done with files is not told: $got"

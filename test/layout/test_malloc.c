@@ -43,6 +43,7 @@ ParameterizedTestParameters(malloc, layouts)
     static struct text_case rows[] = {
         { "one" },
         { "stripe(1M,4) disp 512 on d0,d1,d2-d9" },
+        { "stripe(1M) on d0-d3 copies 2" },
         { "stripe(1,1000)" },
         { "var(1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20)" },
         { "twod(64K,2,4) on d0-d4" },

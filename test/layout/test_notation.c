@@ -45,6 +45,13 @@ ParameterizedTestParameters(notation, canonical)
         { "array(shape=2,dist=(block),grid=4)", "{(0,0,1,1;1,2);();()}" },
         { "array(shape=3x3,dist=(*,*))", "{(0,8,9,1)}" },
         { "array(shape=9,dist=(cyclic(2)),grid=2)", "{(0,1,4,2),(8,8,1,1);(2,3,4,2)}" },
+        { "stripe(1M,4) copies 2", "{(0,1048575,1048576,1;1048576,4)} copies 2" },
+        { "stripe(1M) copies 1", "stripe(1M)" },
+        { "stripe(1M)on all copies 2 # twice", "stripe(1M) on all copies 2" },
+        { "twod(64K,2,4) on pool:fast\n\tcopies\n2", "twod(64K,2,4) on pool:fast copies 2" },
+        { "one disp 3 on d1,d1,d0 copies 2", "{(0,0,1,1)} disp 3 on d1,d1,d0 copies 2" },
+        { "{(0,1,2,1;2,3)} on d0-d5 copies 1", "{(0,1,2,1;2,3)} on d0-d5" },
+        { "{d1:(0,3,4,1);d0:(4,7,4,1)} copies 1", "{d1:(0,3,4,1);d0:(4,7,4,1)}" },
     };
 
     return cr_make_param_array(struct canonical_case, rows, ARRAY_SIZE(rows));
@@ -89,8 +96,21 @@ ParameterizedTestParameters(notation, errors)
         { "stripe(4194305T)", -EOVERFLOW, 8, "number larger than 2^62" },
         { "stripe(4194304T,2)", -EOVERFLOW, 1, "one period of this layout is longer than 2^62 bytes" },
         { "stripe(4194304T,1) disp 1", -EOVERFLOW, 1, "displacement and period reach past byte 2^62" },
-        { "stripe(1,2) x", -EINVAL, 13, "expected disp, on or nothing more, found 'x'" },
-        { "stripe(1,2) on d0 d1", -EINVAL, 19, "expected nothing more, found 'd1'" },
+        { "stripe(1,2) x", -EINVAL, 13, "expected disp, on, copies or nothing more, found 'x'" },
+        { "stripe(1,2) on d0 d1", -EINVAL, 19, "expected copies or nothing more, found 'd1'" },
+        { "stripe(1,2) copies 2 on d0-d1", -EINVAL, 22, "expected nothing more, found 'on'" },
+        { "stripe(1,2) copies 1 copies 1", -EINVAL, 22, "expected nothing more, found 'copies'" },
+        { "stripe(1,2) copies", -EINVAL, 19, "expected a number, found the end" },
+        { "stripe(1,2) copies d1", -EINVAL, 20, "expected a number, found 'd1'" },
+        { "stripe(1,2) copies -2", -EINVAL, 20, "negative number" },
+        { "stripe(1,2) copies2", -EINVAL, 13, "expected disp, on, copies or nothing more, found 'copies2'" },
+        { "stripe(1,2) copies 0", -EINVAL, 20, "copies is 1 or 2: on so many disks each byte lies" },
+        { "stripe(1,2) on all copies 3", -EINVAL, 27, "copies is 1 or 2: on so many disks each byte lies" },
+        { "stripe(1,2) copies 4611686018427387905", -EOVERFLOW, 20, "number larger than 2^62" },
+        { "{d0:(0,3,4,1);(4,7,4,1)} on d1,d2 copies 2", -EINVAL, 42, "copies 2 wants a list of disks" },
+        { "{d0:(0,3,4,1);d1:(4,7,4,1)} copies 2", -EINVAL, 36, "copies 2 wants a list of disks" },
+        { "one on d5 copies 2", -EINVAL, 18, "copies 2 puts each byte on two disks, and the list names only d5: name" },
+        { "stripe(1) on d5,d5 copies 2", -EINVAL, 27, "copies 2 puts each byte on two disks, and the list" },
         { "stripe(1,2) on", -EINVAL, 15, "expected disks" },
         { "stripe(1,2) on d3-d1", -EINVAL, 16, "the range runs backwards: write d1-d3" },
         { "stripe(1,2) on d99999", -EINVAL, 16, "disk numbers go up to d65535" },
@@ -177,6 +197,39 @@ Test(notation, a_mistake_in_several_lines_names_the_line)
     cr_expect_eq(layout_parse(text, strlen(text), 0, &layout, &error), -EINVAL);
     cr_expect_eq(error.line, 3);
     cr_expect_eq(error.column, 12);
+}
+
+/* -- the disks of a text are others -- */
+
+struct disks_case {
+    char text[96], disks[16], want[96];
+};
+
+ParameterizedTestParameters(notation, other_disks)
+{
+    static struct disks_case rows[] = {
+        { "stripe(1M)", " on d0-d3", "stripe(1M) on d0-d3" },
+        { "stripe(1M) copies 2", " on d0-d3", "stripe(1M) on d0-d3 copies 2" },
+        { " stripe( 1M)on d1,d0\ncopies 2 # safe", " on d2", " stripe( 1M) on d2 copies 2" },
+        { "stripe(1M) disp 8 on pool:fast copies 2", "", "stripe(1M) disp 8 copies 2" },
+        { "stripe(1M) on all copies 1", "", "stripe(1M)" },
+        { "stripe(1M) # mine\n on d1", "", "stripe(1M) # mine" },
+        { "stripe(1M) # mine\n on d1", " on d0", "stripe(1M) # mine\n on d0" },
+        { "stripe(1M) # mine\n copies 2", "", "stripe(1M) # mine\n copies 2" },
+        { "stripe(1M) # mine\n copies 2 # yours", " on d0,d1", "stripe(1M) # mine\n on d0,d1 copies 2" },
+    };
+
+    return cr_make_param_array(struct disks_case, rows, ARRAY_SIZE(rows));
+}
+
+ParameterizedTest(struct disks_case *row, notation, other_disks)
+{
+    cleanup(layout_freep) struct layout *layout = layout_of(row->text);
+    cleanup(freep) char *text = layout_with_disks(layout, row->disks), *bare = layout_without_disks(layout);
+
+    cr_expect_str_eq(text, row->want, "%s: %s", row->text, text);
+    if (row->disks[0] == 0)
+        cr_expect_str_eq(bare, row->want, "%s: %s", row->text, bare);
 }
 
 /* -- limits -- */

@@ -201,6 +201,36 @@ start -o ro
 refused 'a read-only mount' 'the mount is read-only' disk drain "$mnt" d3
 stop
 
+# -- two copies, and fewer and fewer disks --
+
+layout_of() {
+    getfattr --absolute-names --only-values -n user.falls.layout "$1"
+}
+
+make_volume 3
+start
+"$fallsctl" create -L 'stripe(64K) copies 2' "$mnt/twice" 2>"$work/said"
+head -c 1M /dev/urandom >>"$mnt/twice"
+sum=$(sha256sum <"$mnt/twice")
+ok 'a disk leaves' disk drain "$mnt" d1
+same 'copies stay' "$(layout_of "$mnt/twice")" 'stripe(64K) on d0,d2,d2 copies 2'
+refused 'the second last disk' 'stays on the disk: its layout has copies 2' disk drain "$mnt" d2
+same 'the layout is the same' "$(layout_of "$mnt/twice")" 'stripe(64K) on d0,d2,d2 copies 2'
+refused 'nor does the file leave it alone' 'No space left' setfattr -n user.falls.migrate -v leave "$mnt/twice"
+ok 'and says why' grep -q 'the second copy' <(getfattr --absolute-names --only-values -n user.falls.lasterror "$mnt/twice")
+refused 'a default for two disks' 'the volume has only one that stays' "$fallsctl" layout set -L 'one copies 2' "$mnt"
+ok 'it stays' disk drain --stop "$mnt" d2
+ok 'spread anew' "$fallsctl" migrate --restripe --wait "$mnt/twice"
+same 'with its copies' "$(layout_of "$mnt/twice")" 'stripe(64K) on d0,d2 copies 2'
+ok 'a disk joins' disk add "$mnt" "$work/d1"
+ok 'balanced' disk balance "$mnt"
+ok 'copies are still there' grep -q ' copies 2$' <(layout_of "$mnt/twice"; echo)
+same 'the bytes are' "$(sha256sum <"$mnt/twice")" "$sum"
+stop
+make_volume 1
+refused 'a default for two disks of one' "default layout 'one copies 2', column 12: copies 2 puts" \
+    "$fallsfs" -o 'layout=one copies 2' "${disks[@]}" "$mnt"
+
 # -- files that fill the disks --
 
 if [ "$(id -u)" = 0 ]; then
@@ -214,6 +244,8 @@ if [ "$(id -u)" = 0 ]; then
     done
     "$fallsctl" format "${disks[@]}" >"$work/out"
     start
+    same 'disks on devices of their own: nobody warns' \
+        "$("$fallsctl" create -L 'stripe(1M) copies 2' "$mnt/twice" 2>&1 && rm "$mnt/twice")" ''
     head -c 40M /dev/urandom >"$mnt/large" # 10 MiB on each disk, and no room for it twice
     sum=$(sha256sum <"$mnt/large")
     ok 'a disk leaves though its file does not fit twice' disk drain "$mnt" d2

@@ -118,6 +118,39 @@ expect 0 'striped  stripe(16,4) on d0-d3
 expect 0 '' '' create --array 100x100x100:f4:block,cyclic,*:2x2x1 --disp 512 cube
 expect 0 '*the first 32 x 64 elements; the first plane of the last two dimensions' '' layout get --draw cube
 
+# -- copies --
+# needs: create
+expect 0 '' 'twice: d0 and d1 lie on one device: *' create -L 'stripe(64K) copies 2' twice
+same 'copies stand behind the disks' "$(layout_of twice)" 'stripe(64K) on d0-d3 copies 2'
+json '.files[0].layout | .layout, .canonical, .copies, (.devices | length)' \
+    '"stripe(64K) on d0-d3 copies 2"
+"{(0,65535,65536,1;65536,4)} on d0-d3 copies 2"
+2
+4' layout get twice
+json '.files[0].layout | .copies, .devices' '1
+null' layout get b
+expect 0 'twice  {(0,65535,65536,1;65536,4)} on d0-d3 copies 2' '' layout get --raw twice
+expect 0 '' 'likewise: d0 and d1 lie on one device: *' create --like twice likewise
+same 'like another, with its copies' "$(layout_of likewise)" 'stripe(64K) on d0-d3 copies 2'
+json '.files[0] | .layout, .done, (.warning | .[0:27])' '"one on d3,d1 copies 2"
+true
+"d1 and d3 lie on one device"' layout set -L 'one on d3,d1 copies 2' other
+json '.files[0] | .warning' null layout set -L 'one on d3,d1' other
+expect 0 '' 'other: d0 and d1 lie on one device: *' layout set -L 'stripe(1M) copies 2' other
+expect 0 'other  stripe(1M) copies 2' '' layout get other
+: >other/made
+same 'a file made there' "$(layout_of other/made)" 'stripe(1M) on d0-d3 copies 2'
+expect 0 './other/made' '' find --layout 'stripe(1M) copies 2' .
+expect 0 './other/made' '' find --layout 'stripe(1M) on d0,d1,d2,d3 copies 2' .
+expect 1 '' 'other: column 21: copies 2 puts each byte on two disks*' layout set -L 'one on d3,d3 copies 2' other
+expect 1 '' 'other: column 33: copies 2 wants a list of disks*' layout set -L '{d0:(0,3,4,1);(4,7,4,1)} copies 2' other
+expect 1 '' 'other: column 19: copies is 1 or 2*' layout set -L 'stripe(1M) copies 3' other
+expect 0 '' '' layout unset other
+dd if=/dev/zero bs=64K count=16 status=none >twice
+json '.files[0].best.layout | endswith(" copies 2")' true explain --range 0:64K twice
+json '.files[0] | .moves | map(add)' '[524288,524288,524288,524288]' migrate -n -L 'one on d0,d1 copies 2' twice
+rm -r other/made twice likewise
+
 # -- where --
 # needs: create
 head -c 64 /dev/urandom >matrix

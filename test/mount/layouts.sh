@@ -113,6 +113,7 @@ bad '{(0,3,4,1);(2,5,4,1)}' 'Invalid argument' 'column 12: FALLS 1 overlaps FALL
 bad 'stripe(1M,9999)' 'Argument list too long' 'column 11: more than 4096 elements'
 bad 'one on d4' 'No such device' 'column 5: the volume has no such disks: it has d0 to d3'
 bad 'one on pool:fast' 'No such device' 'column 5: no disk of the volume is in a pool '"'fast': they are put into one when a volume is formatted"
+bad 'stripe(64K) copies 3' 'Invalid argument' 'column 20: copies is 1 or 2: on so many disks each byte lies. Write '"'copies 2', or nothing"
 same 'the layout is what it was' "$(value layout "$mnt/bad")" 'stripe(64K) on d0-d3'
 ok 'until one is right' set_layout one "$mnt/bad"
 refused 'then there is no error' 'No such attribute' getfattr -n user.falls.lasterror "$mnt/bad"
@@ -302,11 +303,12 @@ mkdir "$work"/d{0,1,2,3}
 disks=("$work"/d{0,1,2,3})
 "$fallsctl" format --pool slow "$work/d0" "$work/d1" --pool fast "$work/d2" "$work/d3" >"$work/out" 2>&1 || die "format: $(cat "$work/out")"
 printf 'layout = { default = "stripe(64K)"; rules = (\n{ match = "*.npy"; layout = "stripe(4K) disp 128 on pool:fast"; },\n{ match = "[a-c]*"; layout = "one"; } ); };\n' >"$work/rules.conf"
-start -c "$work/rules.conf" -o 'layout_rule=*.log:one on d1'
+start -c "$work/rules.conf" -o 'layout_rule=*.log:one on d1' -o 'layout_rule=*.safe:one on pool:slow copies 2'
 same 'a rule' "$(layout_of_new "$mnt/x.npy")" 'stripe(4K) disp 128 on d2-d3'
 same 'the first that fits' "$(layout_of_new "$mnt/a.npy")" 'stripe(4K) disp 128 on d2-d3'
 same 'another' "$(layout_of_new "$mnt/b")" 'one on d0-d3'
 same 'one of the command line' "$(layout_of_new "$mnt/a.log")" 'one on d1'
+same 'one with copies' "$(layout_of_new "$mnt/x.safe")" 'one on d0-d1 copies 2'
 same 'none' "$(layout_of_new "$mnt/d")" 'stripe(64K) on d0-d3'
 mkdir "$mnt/dir"
 ok 'a directory knows better' set_layout 'stripe(1K) on pool:slow' "$mnt/dir"

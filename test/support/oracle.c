@@ -268,6 +268,9 @@ void oracle_random(struct oracle *oracle, struct rng *rng)
         add(oracle, " disp %" PRIu64, oracle->disp);
     if (strncmp(oracle->text, "twod", 4) == 0)
         add(oracle, " on d%u-d%" PRIu32, 7, 6 + oracle->n_elements);
+    oracle->copies = oracle->n_elements > 1 && rng_chance(rng, 20) ? 2 : 1;
+    if (oracle->copies > 1 || rng_chance(rng, 5))
+        add(oracle, " copies %" PRIu32, oracle->copies);
     for (uint64_t x = 0; x < oracle->size; x++)
         oracle->rank[x] = (uint32_t) oracle->bytes[oracle->owner[x]]++;
 }

@@ -14,7 +14,7 @@
 
 struct oracle {
     char text[ORACLE_MAX_TEXT];
-    uint32_t n_elements;
+    uint32_t n_elements, copies;
     uint64_t disp, size;
     uint8_t owner[ORACLE_MAX_SIZE];      /* of each byte of the period */
     uint32_t rank[ORACLE_MAX_SIZE];      /* how many bytes of its owner lie before it in the period */

@@ -178,6 +178,9 @@ void check_print(const struct oracle *oracle, const struct layout *layout, struc
     text_again = printed_layout(again);
     if (strcmp(text, text_again) != 0)
         differ(verdict, "printed %.200s, parsed and printed again %.200s", text, text_again);
+    if (layout->copies != oracle->copies || again->copies != oracle->copies)
+        differ(verdict, "has %" PRIu32 " copies, printed %" PRIu32 ", and %" PRIu32 " were asked for", layout->copies,
+               again->copies, oracle->copies);
     check_map(oracle, again->pattern, verdict);
 }
 

@@ -47,20 +47,31 @@ uint32_t placement_pool(const struct placement *placement, const struct placemen
 struct deciding {
     struct placement *placement;
     struct placement_part *part;
-    uint32_t n, pool;
-    uint32_t *n_there; /* how many parts each disk has */
+    uint32_t n, pool, copies;
+    uint32_t n_busy;   /* parts that are not idle */
+    uint32_t *n_there; /* how many of them each disk has */
 };
 
 static int deciding_init(struct deciding *deciding, struct placement *placement, struct placement_part part[],
-                         uint32_t n)
+                         uint32_t n, uint32_t copies)
 {
-    *deciding = (struct deciding){ placement, part, n, placement_pool(placement, part, n), NULL };
+    *deciding = (struct deciding){
+        .placement = placement, .part = part, .n = n, .pool = placement_pool(placement, part, n), .copies = copies
+    };
     deciding->n_there = calloc(MAX(placement->n, 1), sizeof deciding->n_there[0]);
     if (deciding->n_there == NULL)
         return -ENOMEM;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         deciding->n_there[part[i].disk] += !part[i].is_idle;
+        deciding->n_busy += !part[i].is_idle;
+    }
     return 0;
+}
+
+/* Whether a disk has all other parts of a file with two copies, so that one more would bring both copies together. */
+static bool has_all_others(const struct deciding *deciding, uint32_t disk)
+{
+    return deciding->copies > 1 && deciding->n_there[disk] + 1 >= deciding->n_busy;
 }
 
 static void deciding_done(struct deciding *deciding)
@@ -104,19 +115,25 @@ static bool is_better(const struct merits *a, const struct merits *b)
     return a->left > b->left;
 }
 
-/* Finds the best disk for a part that must leave its own; placement->n: no disk has room. */
-static uint32_t find_best(const struct deciding *deciding, uint64_t bytes)
+/* Finds the best disk for a part that must leave its own; placement->n: no disk has room. *ret_meets: one has, but it
+ * has the other copy. */
+static uint32_t find_best(const struct deciding *deciding, uint64_t bytes, bool *ret_meets)
 {
     const struct placement *placement = deciding->placement;
     struct merits best = { false };
     uint32_t found = placement->n;
 
+    *ret_meets = false;
     for (uint32_t i = 0; i < placement->n; i++) {
         const struct placement_disk *disk = &placement->disk[i];
         struct merits here;
 
         if (!disk->takes || !fits(placement, i, bytes, false))
             continue;
+        if (has_all_others(deciding, i)) {
+            *ret_meets = true;
+            continue;
+        }
         here = (struct merits){ .is_in_pool = deciding->pool == 0 || disk->pool == deciding->pool,
                                 .leaves_reserve = fits(placement, i, bytes, true),
                                 .is_not_home = !disk->is_home,
@@ -154,23 +171,25 @@ static void undo(const struct deciding *deciding, const uint32_t before[])
     }
 }
 
-int placement_leave(struct placement *placement, struct placement_part part[], uint32_t n, uint64_t *ret_lacking)
+int placement_leave(struct placement *placement, struct placement_part part[], uint32_t n, uint32_t copies,
+                    uint64_t *ret_lacking)
 {
     cleanup(freep) uint32_t *before = calloc(MAX(n, 1), sizeof *before);
     cleanup(deciding_done) struct deciding deciding = { .n_there = NULL };
     uint32_t at;
 
-    if (before == NULL || deciding_init(&deciding, placement, part, n) < 0)
+    if (before == NULL || deciding_init(&deciding, placement, part, n, copies) < 0)
         return -ENOMEM;
     for (uint32_t i = 0; i < n; i++)
         before[i] = part[i].disk;
     while ((at = find_leaving(placement, part, n)) < n) {
-        uint32_t to = find_best(&deciding, part[at].bytes);
+        bool meets;
+        uint32_t to = find_best(&deciding, part[at].bytes, &meets);
 
         if (to == placement->n) {
             *ret_lacking = part[at].bytes;
             undo(&deciding, before);
-            return -ENOSPC;
+            return meets ? -EEXIST : -ENOSPC;
         }
         move(&deciding, at, to);
     }
@@ -278,7 +297,7 @@ static uint32_t find_emptier(const struct deciding *deciding, uint32_t at, doubl
             placement_fill(from) - placement_fill(to) <= close)
             continue;
         any = true;
-        if (!evens(from, to, bytes) || !is_allowed(deciding, deciding->part[at].disk, i))
+        if (!evens(from, to, bytes) || !is_allowed(deciding, deciding->part[at].disk, i) || has_all_others(deciding, i))
             continue;
         any_evens = true;
         if (!fits(placement, i, bytes, true))
@@ -293,13 +312,14 @@ static uint32_t find_emptier(const struct deciding *deciding, uint32_t at, doubl
     return found;
 }
 
-int placement_even(struct placement *placement, struct placement_part part[], uint32_t n, struct placement_stays *stays)
+int placement_even(struct placement *placement, struct placement_part part[], uint32_t n, uint32_t copies,
+                   struct placement_stays *stays)
 {
     cleanup(deciding_done) struct deciding deciding = { .n_there = NULL };
     int n_moved = 0;
     uint32_t to;
 
-    if (deciding_init(&deciding, placement, part, n) < 0)
+    if (deciding_init(&deciding, placement, part, n, copies) < 0)
         return -ENOMEM;
     for (uint32_t i = 0; i < n && !placement_is_even(placement); i++) {
         double average = level(placement, deciding.pool);

@@ -61,15 +61,18 @@ struct placement_stays {
 uint32_t placement_pool(const struct placement *placement, const struct placement_part part[], uint32_t n);
 
 /* Gives each part that lies where it may not stay another disk, large parts first. -ENOSPC: there is none with room for
- * one of them, ret_lacking is its size; nothing has changed then. A disk is better than another, in this order,
+ * one of them, ret_lacking is its size; nothing has changed then. With copies 2 not all parts may lie on one disk:
+ * -EEXIST where only the disk with all other parts has room. A disk is better than another, in this order,
  *
  *     in the pool of the file > leaves what is to be left free > not the home disk > has fewer parts of the
  *         file > has more bytes left > has the lower number */
-int placement_leave(struct placement *placement, struct placement_part part[], uint32_t n, uint64_t *ret_lacking);
+int placement_leave(struct placement *placement, struct placement_part part[], uint32_t n, uint32_t copies,
+                    uint64_t *ret_lacking);
 
 /* Gives parts that lie on disks fuller than the average other disks that are emptier than it, of the same pool if the
- * file has one, where that makes them more alike and the way of the table allows it; how many, or -ENOMEM. */
-int placement_even(struct placement *placement, struct placement_part part[], uint32_t n,
+ * file has one, where that makes them more alike and the way of the table allows it, and copies stay apart; how many,
+ * or -ENOMEM. */
+int placement_even(struct placement *placement, struct placement_part part[], uint32_t n, uint32_t copies,
                    struct placement_stays *stays);
 
 /* Whether a disk is fuller than all disks would be if they were equally so. */

@@ -107,15 +107,17 @@ struct pieces {
     const struct file_layout *layout;
     uint32_t n, n_list, rotate; /* the first element lies at place rotate of the list */
     struct placement_part *part;
+    uint32_t *list;       /* the disks of the places */
     uint32_t was;         /* the disk at place rotate, before anything is decided */
     uint32_t *element;    /* the element that each part behind the list is */
-    uint32_t *n_at;       /* how many elements lie at each place of the list */
+    uint32_t *n_at;       /* how many elements, or copies of some, lie at each place of the list */
     uint64_t *of_element; /* bytes of each element */
 };
 
 static void pieces_done(struct pieces *pieces)
 {
     free(pieces->part);
+    free(pieces->list);
     free(pieces->element);
     free(pieces->n_at);
     free(pieces->of_element);
@@ -143,27 +145,53 @@ static void measure(struct pieces *pieces, const struct record *record)
         pieces->of_element[i] = (uint64_t) ((double) pieces->of_element[i] * density + BLOCK - 1) / BLOCK * BLOCK;
 }
 
+/* Makes the places of the list: n of them, the first on the disk that the layout's list has at start. */
+static void set_list(struct pieces *pieces, uint32_t n, uint32_t start)
+{
+    pieces->n = pieces->n_list = n;
+    for (uint32_t i = 0; i < n; i++) {
+        pieces->list[i] = pieces->layout->list[(start + i) % MAX(pieces->layout->n_list, 1)];
+        pieces->part[i] = (struct placement_part){ .disk = pieces->list[i] };
+        pieces->n_at[i] = 0;
+    }
+}
+
+static void add_at(struct pieces *pieces, uint32_t at, uint32_t element)
+{
+    pieces->n_at[at]++;
+    pieces->part[at].bytes += pieces->of_element[element];
+}
+
+/* Adds what lies at places of the list: elements, each at one, and their copies. */
+static void fill_list(struct pieces *pieces)
+{
+    const struct file_layout *layout = pieces->layout;
+
+    for (uint32_t i = 0; i < layout->pattern->n_elements; i++) {
+        uint32_t at = (pieces->rotate + i) % pieces->n_list;
+
+        if (is_fixed(layout, i))
+            continue;
+        add_at(pieces, at, i);
+        if (layout->layout->copies > 1)
+            add_at(pieces, disks_next_other(pieces->list, pieces->n_list, at), i);
+    }
+    for (uint32_t i = 0; i < pieces->n_list; i++)
+        pieces->part[i].is_idle = pieces->n_at[i] == 0;
+}
+
 static void fill(struct pieces *pieces)
 {
     const struct file_layout *layout = pieces->layout;
 
-    pieces->n = pieces->n_list;
-    for (uint32_t i = 0; i < pieces->n_list; i++)
-        pieces->part[i] = (struct placement_part){ .disk = layout->list[i] };
-    for (uint32_t i = 0; i < layout->pattern->n_elements; i++) {
-        uint32_t at = (pieces->rotate + i) % pieces->n_list;
-
+    set_list(pieces, layout->n_list, 0);
+    fill_list(pieces);
+    for (uint32_t i = 0; i < layout->pattern->n_elements; i++)
         if (is_fixed(layout, i)) {
-            at = pieces->n++;
-            pieces->element[at - pieces->n_list] = i;
-            pieces->part[at].disk = layout->layout->element_disk[i];
-        } else {
-            pieces->n_at[at]++;
+            pieces->element[pieces->n - pieces->n_list] = i;
+            pieces->part[pieces->n++] =
+                (struct placement_part){ .disk = layout->layout->element_disk[i], .bytes = pieces->of_element[i] };
         }
-        pieces->part[at].bytes += pieces->of_element[i];
-    }
-    for (uint32_t i = 0; i < pieces->n_list; i++)
-        pieces->part[i].is_idle = pieces->n_at[i] == 0;
 }
 
 static bool are_known(const struct placement *placement, const struct pieces *pieces)
@@ -181,10 +209,12 @@ static int pieces_init(struct pieces *pieces, const struct placement *placement,
 
     *pieces = (struct pieces){ .layout = layout, .n_list = layout->n_list, .rotate = record->rotate % layout->n_list };
     pieces->part = calloc((size_t) layout->n_list + n_elements, sizeof pieces->part[0]);
+    pieces->list = calloc(MAX(layout->n_list, n_elements), sizeof pieces->list[0]);
     pieces->element = calloc(MAX(n_elements, 1), sizeof pieces->element[0]);
     pieces->n_at = calloc(MAX(layout->n_list, n_elements), sizeof pieces->n_at[0]);
     pieces->of_element = calloc(MAX(n_elements, 1), sizeof pieces->of_element[0]);
-    if (pieces->part == NULL || pieces->element == NULL || pieces->n_at == NULL || pieces->of_element == NULL) {
+    if (pieces->part == NULL || pieces->list == NULL || pieces->element == NULL || pieces->n_at == NULL ||
+        pieces->of_element == NULL) {
         pieces_done(pieces);
         return -ENOMEM;
     }
@@ -202,17 +232,13 @@ static int pieces_init(struct pieces *pieces, const struct placement *placement,
 static bool split(struct pieces *pieces)
 {
     const struct file_layout *layout = pieces->layout;
-    uint32_t n = layout->pattern->n_elements, rotate = pieces->rotate;
+    uint32_t n = layout->pattern->n_elements;
 
     if (layout->layout->element_disk != NULL || pieces->n_list != layout->n_list || n <= layout->n_list)
         return false;
-    for (uint32_t i = 0; i < n; i++) {
-        pieces->part[i] = (struct placement_part){ layout->list[(rotate + i) % MAX(layout->n_list, 1)],
-                                                   pieces->of_element[i], false };
-        pieces->n_at[i] = 1;
-    }
-    pieces->n = pieces->n_list = n;
+    set_list(pieces, n, pieces->rotate);
     pieces->rotate = 0;
+    fill_list(pieces);
     return true;
 }
 
@@ -260,32 +286,30 @@ static void print_list(FILE *out, const struct layout *layout)
  * canonical text is printed. */
 static char *print(const struct layout *layout)
 {
-    cleanup(freep) char *bare = layout->element_disk == NULL ? layout_without_disks(layout) : NULL;
-    char *text = NULL;
+    cleanup(freep) char *disks = NULL;
     size_t len;
     FILE *out;
 
     if (layout->element_disk != NULL)
         return layout_canonical(layout);
-    out = bare != NULL ? open_memstream(&text, &len) : NULL;
+    out = open_memstream(&disks, &len);
     if (out == NULL)
         return NULL;
-    fprintf(out, "%s%s", bare, strchr(bare, '#') != NULL ? "\n" : "");
     print_list(out, layout);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    return fclose(out) == 0 ? layout_with_disks(layout, disks) : NULL;
 }
 
 /* Chooses the place where the first element starts. A file of one element moves to another place of its list where that
- * has the chosen disk, so that its text stays the same; the place that it had is dropped if nothing may lie there. */
+ * has the chosen disk, so that its text stays the same; the place that it had is dropped if nothing may lie there. One
+ * that has a copy stays: the copy lies behind it, and would move, too. */
 static uint32_t choose_start(struct pieces *pieces, const struct placement *placement)
 {
     struct placement_part *part = pieces->part;
     uint32_t was = pieces->rotate, start = was;
 
-    for (uint32_t i = 0; pieces->layout->pattern->n_elements == 1 && i < pieces->n_list; i++)
+    bool is_single = pieces->layout->pattern->n_elements == 1 && pieces->layout->layout->copies == 1;
+
+    for (uint32_t i = 0; is_single && i < pieces->n_list; i++)
         if (i != was && pieces->n_at[was] > 0 && part[i].disk == part[was].disk)
             start = i;
     if (start == was)
@@ -431,9 +455,9 @@ int relocation_leave(struct placement *placement, const struct file_layout *layo
     ret_relocation->bytes = bytes_leaving(placement, &pieces);
     drop_idle(&pieces, placement);
     pieces.was = pieces.part[pieces.rotate].disk;
-    r = placement_leave(placement, pieces.part, pieces.n, ret_lacking);
-    if (r == -ENOSPC && split(&pieces))
-        r = placement_leave(placement, pieces.part, pieces.n, ret_lacking);
+    r = placement_leave(placement, pieces.part, pieces.n, layout->layout->copies, ret_lacking);
+    if ((r == -ENOSPC || r == -EEXIST) && split(&pieces))
+        r = placement_leave(placement, pieces.part, pieces.n, layout->layout->copies, ret_lacking);
     return r < 0 ? r : put_in_words(&pieces, placement, ret_relocation);
 }
 
@@ -454,7 +478,7 @@ int relocation_even(struct placement *placement, const struct file_layout *layou
     before = calloc(pieces.n, sizeof *before);
     for (uint32_t i = 0; before != NULL && i < pieces.n; i++)
         before[i] = pieces.part[i].disk;
-    r = before != NULL ? placement_even(placement, pieces.part, pieces.n, stays) : -ENOMEM;
+    r = before != NULL ? placement_even(placement, pieces.part, pieces.n, layout->layout->copies, stays) : -ENOMEM;
     for (uint32_t i = 0; r > 0 && i < pieces.n; i++)
         ret_relocation->bytes += pieces.part[i].disk != before[i] ? pieces.part[i].bytes : 0;
     return r <= 0 ? r : put_in_words(&pieces, placement, ret_relocation);

@@ -38,7 +38,8 @@ bool relocation_has_to_leave(const struct placement *placement, const struct fil
                              const struct record *record);
 
 /* Finds other disks for a file's parts that may not stay. 1: it must move, and ret_relocation says where; 0: it need
- * not. -ENOSPC: no disk has room for a part of ret_lacking bytes; -ENODEV: as relocation_count; -ENOMEM. */
+ * not. -ENOSPC: no disk has room for a part of ret_lacking bytes; -EEXIST: only the one that has the other copy of
+ * them; -ENODEV: as relocation_count; -ENOMEM. */
 int relocation_leave(struct placement *placement, const struct file_layout *layout, const struct record *record,
                      struct relocation *ret_relocation, uint64_t *ret_lacking);
 

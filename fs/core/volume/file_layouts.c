@@ -112,13 +112,25 @@ static bool is_writable(const struct volume *volume, const struct layout *layout
     return is_meant(volume, layout, disk) && !disk_is_read_only(&volume->disk[disk]);
 }
 
-/* Prints the disks that is_such says yes to, as " on d0,d2-d5", for a layout that lists none. -ENODEV: there are none.
- */
+static uint32_t count_such(const struct volume *volume, const struct layout *layout,
+                           bool (*is_such)(const struct volume *, const struct layout *, uint32_t))
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < volume->n_disks; i++)
+        n += is_such(volume, layout, i);
+    return n;
+}
+
+/* Prints the disks that is_such says yes to, as " on d0,d2-d5", for a layout that lists none. -ENODEV: there are none,
+ * or fewer than each byte has copies. */
 static int print_such(FILE *out, const struct volume *volume, const struct layout *layout,
                       bool (*is_such)(const struct volume *, const struct layout *, uint32_t))
 {
     const char *before = " on ";
 
+    if (count_such(volume, layout, is_such) < layout->copies)
+        return -ENODEV;
     for (uint32_t i = 0; i < volume->n_disks; i++) {
         uint32_t last = i;
 
@@ -132,11 +144,12 @@ static int print_such(FILE *out, const struct volume *volume, const struct layou
         before = ",";
         i = last;
     }
-    return *before == ',' ? 0 : -ENODEV;
+    return 0;
 }
 
 /* Prints the disks for a layout that names none, all of them, or a pool: of those that are meant, the ones that have
- * room; when none has, the ones that may be written; when none may, all. With all set it prints all at once. */
+ * room; when none has, or too few for all copies, the ones that may be written; when none may, all. With all set it
+ * prints all at once. */
 static int print_disks(FILE *out, const struct volume *volume, const struct layout *layout, bool all)
 {
     int r = all ? -ENODEV : print_such(out, volume, layout, has_room);
@@ -152,18 +165,22 @@ static bool is_no_more(const struct volume *volume, uint32_t disk)
     return disk < volume->n_disks && !volume_takes(volume, disk);
 }
 
-/* Prints the disks that a layout lists, without those that are to leave or have left; -ENODEV: there are no others. */
+/* Prints the disks that a layout lists, without those that are to leave or have left; -ENODEV: there are no others, or
+ * one alone where each byte has two copies. */
 static int print_rest(FILE *out, const struct volume *volume, const struct layout *layout)
 {
-    const char *before = " on d";
+    cleanup(freep) uint32_t *rest = calloc(layout->n_disks, sizeof *rest);
+    uint32_t n = 0;
 
+    if (rest == NULL)
+        return -ENOMEM;
     for (uint32_t i = 0; i < layout->n_disks; i++) {
         if (is_no_more(volume, layout->disk[i]))
             continue;
-        fprintf(out, "%s%" PRIu32, before, layout->disk[i]);
-        before = ",d";
+        fprintf(out, "%s%" PRIu32, n == 0 ? " on d" : ",d", layout->disk[i]);
+        rest[n++] = layout->disk[i];
     }
-    return *before == ',' ? 0 : -ENODEV;
+    return n == 0 || (layout->copies > 1 && !layout_lists_two(rest, n)) ? -ENODEV : 0;
 }
 
 static bool lists_no_more(const struct volume *volume, const struct layout *layout)
@@ -177,28 +194,67 @@ static bool lists_no_more(const struct volume *volume, const struct layout *layo
 static int make_explicit(const struct volume *volume, const struct layout *layout, enum planning how, char **ret_text,
                          size_t *ret_len)
 {
-    cleanup(freep) char *text = NULL, *bare = layout_without_disks(layout);
-    FILE *out = bare != NULL ? open_memstream(&text, ret_len) : NULL;
-    int r = 0;
+    static const char typed[] = { TYPED, 0 };
+    cleanup(freep) char *disks = NULL, *text = NULL;
+    bool stays = layout->disks == DISKS_LIST && !lists_no_more(volume, layout);
+    size_t len;
+    FILE *out = open_memstream(&disks, &len);
+    int r = 0, n;
 
     if (out == NULL)
         return -ENOMEM;
-    if (layout->disks == DISKS_LIST && !lists_no_more(volume, layout)) {
-        fputs(layout->text, out);
-    } else {
-        fputs(bare, out);
-        if (strchr(bare, '#') != NULL)
-            fputc('\n', out); /* the list of disks shall not become part of the comment */
+    if (!stays)
         r = layout->disks == DISKS_LIST ? print_rest(out, volume, layout)
                                         : print_disks(out, volume, layout, how == PLAN_OVER_ALL);
-    }
-    if (layout->disks == DISKS_LIST && how != PLAN_CHOSEN)
-        fputc(TYPED, out);
     if (fclose(out) != 0)
         r = -ENOMEM;
-    if (r == 0)
-        *ret_text = steal(text);
-    return r;
+    if (r < 0)
+        return r;
+    text = stays ? strdup(layout->text) : layout_with_disks(layout, disks);
+    if (text == NULL)
+        return -ENOMEM;
+    n = asprintf(ret_text, "%s%s", text, layout->disks == DISKS_LIST && how != PLAN_CHOSEN ? typed : "");
+    if (n < 0)
+        return -ENOMEM;
+    *ret_len = (size_t) n;
+    return 0;
+}
+
+/* How many disks of those that a layout means stay in the volume, as far as that says whether copies lie apart: a list
+ * counts each of its disks each time. */
+static uint32_t count_meant(const struct volume *volume, const struct layout *layout)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; layout->disks == DISKS_LIST && i < layout->n_disks; i++)
+        n += !is_no_more(volume, layout->disk[i]);
+    return layout->disks == DISKS_LIST ? n : count_such(volume, layout, is_meant);
+}
+
+/* Says what is wrong where the volume has not the disks that a layout wants. */
+static void say_lacking(const struct volume *volume, const struct layout *typed, struct layout_error *error)
+{
+    bool lists = lists_no_more(volume, typed), pools = typed->disks == DISKS_POOL;
+
+    *error = (struct layout_error){ .column = typed->on_at + 1 };
+    if (typed->copies > 1 && (lists || typed->disks != DISKS_LIST) && count_meant(volume, typed) > 0) {
+        error->column = typed->copies_at + 1;
+        snprintf(error->why, sizeof error->why,
+                 "copies 2 puts each byte on two disks, and %s one that stays: name more disks, add one to the volume "
+                 "('fallsctl disk add'), or leave out 'copies 2'",
+                 lists   ? "the list names only"
+                 : pools ? "the pool has only"
+                         : "the volume has only");
+    } else if (lists) {
+        snprintf(error->why, sizeof error->why, "all disks it names leave the volume, or have left it: name others");
+    } else if (pools) {
+        snprintf(error->why, sizeof error->why,
+                 "no disk of the volume is in a pool '%s': they are put into one when a volume is formatted",
+                 typed->pool);
+    } else {
+        snprintf(error->why, sizeof error->why, "the volume has no such disks: it has d0 to d%" PRIu32,
+                 volume->n_disks - 1);
+    }
 }
 
 /* Finds the first disk that an element is bound to and that is to leave or has left; UINT32_MAX: there is none. */
@@ -223,17 +279,7 @@ static int plan(struct layouts *layouts, const char *text, enum planning how, st
 
     if (r < 0)
         return r;
-    *ret_error = (struct layout_error){ .column = typed->on_at + 1 };
-    if (lists_no_more(layouts->volume, typed))
-        snprintf(ret_error->why, sizeof ret_error->why,
-                 "all disks it names leave the volume, or have left it: name others");
-    else if (typed->disks == DISKS_POOL)
-        snprintf(ret_error->why, sizeof ret_error->why,
-                 "no disk of the volume is in a pool '%s': they are put into one when a volume is formatted",
-                 typed->pool);
-    else
-        snprintf(ret_error->why, sizeof ret_error->why, "the volume has no such disks: it has d0 to d%" PRIu32,
-                 layouts->volume->n_disks - 1);
+    say_lacking(layouts->volume, typed, ret_error);
     r = make_explicit(layouts->volume, typed, how, &full, &len);
     if (r == 0)
         r = layouts_build(layouts->volume, full, len, ret_layout, ret_error);
@@ -361,15 +407,40 @@ bool file_layout_equals(const struct file_layout *a, const struct file_layout *b
 
 /* -- where subfiles are -- */
 
+uint32_t disks_next_other(const uint32_t list[], uint32_t n, uint32_t at)
+{
+    uint32_t next = (at + 1) % n;
+
+    while (next != at && list[next] == list[at])
+        next = (next + 1) % n;
+    return next;
+}
+
+uint16_t file_layout_copy_rotate(const struct file_layout *layout, uint16_t rotate)
+{
+    return (uint16_t) (((rotate & ~ROTATE_COPY) + 1U) % layout->n_list | ROTATE_COPY);
+}
+
+/* The disk where the copy of a header lies: the one that follows the home disk in the list. */
+static uint32_t header_copy_disk(const struct file_layout *layout, uint32_t home, uint32_t start)
+{
+    for (uint32_t i = 0; i < layout->n_list; i++)
+        if (layout->list[i] == home)
+            return layout->list[disks_next_other(layout->list, layout->n_list, i)];
+    return layout->list[start % MAX(layout->n_list, 1)];
+}
+
 uint32_t file_layout_disk(const struct file_layout *layout, uint32_t home, uint16_t rotate, uint32_t slot)
 {
     const uint32_t *fixed = layout->layout->element_disk;
+    bool is_copy = (rotate & ROTATE_COPY) != 0;
+    uint32_t n = layout->n_list, start = rotate & ~ROTATE_COPY;
 
     if (slot == layout->pattern->n_elements)
-        return home;
+        return is_copy ? header_copy_disk(layout, home, start) : home;
     if (fixed != NULL && fixed[slot] != LAYOUT_ANY_DISK)
         return fixed[slot];
-    return layout->list[(rotate + slot) % layout->n_list];
+    return layout->list[is_copy ? disks_next_other(layout->list, n, (start + slot + n - 1) % n) : (start + slot) % n];
 }
 
 uint16_t file_layout_copy_rotate(const struct file_layout *layout, uint16_t rotate)

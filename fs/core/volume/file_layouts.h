@@ -12,8 +12,14 @@
  *
  *     stripe(1M) on d0,d2     stripe(1M) on d0,d2_           typed, with the blank
  *
- * Element i lives on disk list[(rotate + i) mod n]; rotate is the file's own, kept in its record. Layouts are immutable
- * and shared. */
+ * Element i lives on disk list[(rotate + i) mod n]; rotate is the file's own, kept in its record. With copies 2 the
+ * second copy of what lies at a place of the list lies at the next one that is another disk:
+ *
+ *     stripe(1M) on d0-d3 copies 2     element  0  1  2  3       stripe(1M) on d0,d1,d1 copies 2     element  0  1  2
+ *                                      is on   d0 d1 d2 d3                                           is on   d0 d1 d1
+ *                                      and on  d1 d2 d3 d0                                           and on  d1 d0 d0
+ *
+ * Layouts are immutable and shared. */
 #ifndef FALLSFS_FS_CORE_VOLUME_FILE_LAYOUTS_H
 #define FALLSFS_FS_CORE_VOLUME_FILE_LAYOUTS_H
 
@@ -188,7 +194,20 @@ static inline uint32_t file_layout_element(const struct file_layout *layout, uin
     return slot == layout->pattern->n_elements ? ELEMENT_HEADER : slot;
 }
 
-/* The disk that the subfile of a slot lies on; that of the header is the home disk. */
+/* A rotation with this bit is that of a copy, whose header does not lie on the home disk. */
+#define ROTATE_COPY 0x8000U
+_Static_assert(FALLS_MAX_NODES < ROTATE_COPY, "a start in a list of disks has the bit of copies");
+
+/* The rotation of the second copy of a file with this rotation: one further on in the list. */
+uint16_t file_layout_copy_rotate(const struct file_layout *layout, uint16_t rotate);
+
+/* The place of a list of n disks where the copy of what lies at this place lies: the next one that is another disk, or
+ * the place itself, if there is none. */
+uint32_t disks_next_other(const uint32_t list[], uint32_t n, uint32_t at);
+
+/* The disk that the subfile of a slot lies on; that of the header is the home disk. That of a copy is the next in the
+ * list, of the header the one that follows the home disk there, or the start where the list does not have that: always
+ * another disk than that of the same slot in the file. */
 uint32_t file_layout_disk(const struct file_layout *layout, uint32_t home, uint16_t rotate, uint32_t slot);
 
 #define ROTATE_COPY 0x8000

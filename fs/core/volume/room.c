@@ -107,17 +107,28 @@ static uint64_t chances(const struct volume *volume, uint32_t index, bool all)
     return atomic_load_explicit(&disk->share, memory_order_relaxed);
 }
 
-/* The chances of the disk that has the least of them, among those that a file with this start uses. Disks that elements
- * are bound to do not count. */
-static uint64_t least_chances(const struct volume *volume, const struct file_layout *layout, uint32_t start, bool all)
+/* The chances of the disk that has the least of them, among those that a file with this start uses, in one of its
+ * copies. Disks that elements are bound to do not count. */
+static uint64_t least_chances_of(const struct volume *volume, const struct file_layout *layout, uint16_t rotate,
+                                 bool all)
 {
     const uint32_t *fixed = layout->layout->element_disk;
     uint64_t least = UINT64_MAX;
 
     for (uint32_t i = 0; i < MIN(layout->pattern->n_elements, layout->n_list); i++)
         if (fixed == NULL || fixed[i] == LAYOUT_ANY_DISK)
-            least = MIN(least, chances(volume, layout->list[(start + i) % layout->n_list], all));
+            least = MIN(least, chances(volume, file_layout_disk(layout, volume->home, rotate, i), all));
     return least;
+}
+
+static uint64_t least_chances(const struct volume *volume, const struct file_layout *layout, uint32_t start, bool all)
+{
+    uint16_t rotate = (uint16_t) start;
+    uint64_t least = least_chances_of(volume, layout, rotate, all);
+
+    return layout->layout->copies < 2
+               ? least
+               : MIN(least, least_chances_of(volume, layout, file_layout_copy_rotate(layout, rotate), all));
 }
 
 /* Draws a number from 0 to less than 1, by splitmix64. */

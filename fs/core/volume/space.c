@@ -88,7 +88,8 @@ struct pools {
     uint32_t n_disks, n;
     struct pool *pool;
     uint32_t *of_disk;    /* the pool of each disk; NO_POOL: none */
-    uint32_t *of_element; /* the pool of each element of the file that is looked at; NO_POOL: it needs no room */
+    uint32_t *of_element; /* the pool of each element of the file that is looked at, and then of the copies of all;
+                             NO_POOL: it needs no room */
 };
 
 static void pools_done(struct pools *pools)
@@ -98,54 +99,72 @@ static void pools_done(struct pools *pools)
     free(pools->of_element);
 }
 
-/* Finds the pools of a volume, to look at files whose layouts have n_elements elements. */
-static int pools_init(struct pools *pools, const struct volume *volume, uint32_t n_elements)
+static uint32_t copies_of(const struct file_layout *layout)
+{
+    return layout->layout->copies;
+}
+
+/* Finds the pools of a volume, to look at files with this layout. */
+static int pools_init(struct pools *pools, const struct volume *volume, const struct file_layout *layout)
 {
     *pools = (struct pools){ .n_disks = volume->n_disks };
     pools->pool = calloc(pools->n_disks, sizeof *pools->pool);
     pools->of_disk = calloc(pools->n_disks, sizeof *pools->of_disk);
-    pools->of_element = calloc(n_elements, sizeof *pools->of_element);
+    pools->of_element = calloc((size_t) layout->pattern->n_elements * copies_of(layout), sizeof *pools->of_element);
     if (pools->pool == NULL || pools->of_disk == NULL || pools->of_element == NULL)
         return -ENOMEM;
     return find_pools(volume, pools->n_disks, pools->pool, &pools->n, pools->of_disk);
 }
 
+/* Notes that an element has a part of the file's bytes on a disk. */
+static void add_share(struct pools *pools, const struct pattern *pattern, uint32_t element, uint32_t disk,
+                      uint32_t *of_element)
+{
+    struct pool *here;
+
+    *of_element = disk < pools->n_disks ? pools->of_disk[disk] : NO_POOL;
+    if (*of_element == NO_POOL)
+        return;
+    here = &pools->pool[*of_element];
+    if (here->share == 0)
+        here->disk = disk;
+    here->share += (double) pattern->element[element].once->size / (double) pattern->size;
+}
+
 /* Sets the share of each pool in the bytes of a file that lies as to says. Elements that stay where they are when the
- * file comes from another laying need no room; from is NULL for a new file. */
+ * file comes from another laying need no room, but their copies are made anew; from is NULL for a new file. */
 static void set_shares(const struct volume *volume, const struct placed_layout *from, const struct placed_layout *to,
                        struct pools *pools)
 {
     const struct pattern *pattern = to->layout->pattern;
+    uint16_t copy = file_layout_copy_rotate(to->layout, to->rotate);
+    uint32_t n = pattern->n_elements;
 
     for (uint32_t i = 0; i < pools->n; i++)
         pools->pool[i].share = 0;
-    for (uint32_t i = 0; i < pattern->n_elements; i++) {
-        uint32_t disk = file_layout_disk(to->layout, volume->home, to->rotate, i);
-        struct pool *here;
-
+    for (uint32_t i = 0; i < n; i++) {
         pools->of_element[i] = NO_POOL;
-        if (disk >= pools->n_disks || pools->of_disk[disk] == NO_POOL ||
-            (from != NULL && placed_layout_same(from, to, volume->home, i) != UINT32_MAX))
-            continue;
-        pools->of_element[i] = pools->of_disk[disk];
-        here = &pools->pool[pools->of_disk[disk]];
-        if (here->share == 0)
-            here->disk = disk;
-        here->share += (double) pattern->element[i].once->size / (double) pattern->size;
+        if (from == NULL || placed_layout_same(from, to, volume->home, i) == UINT32_MAX)
+            add_share(pools, pattern, i, file_layout_disk(to->layout, volume->home, to->rotate, i),
+                      &pools->of_element[i]);
+        if (copies_of(to->layout) > 1)
+            add_share(pools, pattern, i, file_layout_disk(to->layout, volume->home, copy, i),
+                      &pools->of_element[n + i]);
     }
 }
 
 /* Whether a file of so many bytes fits into a pool, each of its subfiles in whole blocks. */
-static bool fits(const struct pattern *pattern, const uint32_t of_element[], uint32_t pool, uint64_t avail,
+static bool fits(const struct layout *layout, const uint32_t of_element[], uint32_t pool, uint64_t avail,
                  uint64_t block, uint64_t size)
 {
+    uint32_t n = layout->pattern->n_elements;
     uint64_t left = avail / block;
 
-    for (uint32_t i = 0; i < pattern->n_elements; i++) {
+    for (uint32_t i = 0; i < n * layout->copies; i++) {
         uint64_t blocks = 0;
 
         if (of_element[i] == pool)
-            blocks = (nest_rank(pattern_element(pattern, i), size) + block - 1) / block;
+            blocks = (nest_rank(pattern_element(layout->pattern, i % n), size) + block - 1) / block;
         if (blocks > left)
             return false;
         left -= blocks;
@@ -153,21 +172,23 @@ static bool fits(const struct pattern *pattern, const uint32_t of_element[], uin
     return true;
 }
 
-uint64_t space_of_pool(const struct pattern *pattern, const uint32_t of_element[], uint32_t pool, uint64_t avail,
+uint64_t space_of_pool(const struct layout *layout, const uint32_t of_element[], uint32_t pool, uint64_t avail,
                        uint64_t block)
 {
+    const struct pattern *pattern = layout->pattern;
     uint64_t share = 0, lo = 0, hi = FALLS_LIMIT, periods = hi / pattern->size;
+    uint32_t n = pattern->n_elements;
 
-    for (uint32_t i = 0; i < pattern->n_elements; i++)
-        share += of_element[i] == pool ? pattern->element[i].once->size : 0;
+    for (uint32_t i = 0; i < n * layout->copies; i++)
+        share += of_element[i] == pool ? pattern->element[i % n].once->size : 0;
     if ((double) avail / (double) share + 3 < (double) periods)
         hi = ((uint64_t) ((double) avail / (double) share) + 2) * pattern->size;
-    if (fits(pattern, of_element, pool, avail, block, hi))
+    if (fits(layout, of_element, pool, avail, block, hi))
         return hi;
     while (hi - lo > 1) {
         uint64_t mid = lo + (hi - lo) / 2;
 
-        if (fits(pattern, of_element, pool, avail, block, mid))
+        if (fits(layout, of_element, pool, avail, block, mid))
             lo = mid;
         else
             hi = mid;
@@ -177,16 +198,16 @@ uint64_t space_of_pool(const struct pattern *pattern, const uint32_t of_element[
 
 /* Lowers *avail, below 0 when nothing is known yet, to what a file with the shares set last can take; *limit is then a
  * disk on the pool that ends it. */
-static void note_least(const struct pools *pools, const struct pattern *pattern, double *avail, uint32_t *limit)
+static void note_least(const struct pools *pools, const struct layout *layout, double *avail, uint32_t *limit)
 {
     for (uint32_t i = 0; i < pools->n; i++) {
         const struct pool *pool = &pools->pool[i];
         uint64_t block = MAX(pool->st.f_frsize, 1), left = (uint64_t) pool->st.f_bavail * block;
         double here;
 
-        if (pool->share <= 0 || (*avail >= 0 && fits(pattern, pools->of_element, i, left, block, (uint64_t) *avail)))
+        if (pool->share <= 0 || (*avail >= 0 && fits(layout, pools->of_element, i, left, block, (uint64_t) *avail)))
             continue;
-        here = (double) space_of_pool(pattern, pools->of_element, i, left, block);
+        here = (double) space_of_pool(layout, pools->of_element, i, left, block);
         if (*avail < 0 || here < *avail) {
             *avail = here;
             *limit = pool->disk;
@@ -194,15 +215,22 @@ static void note_least(const struct pools *pools, const struct pattern *pattern,
     }
 }
 
-static bool has_tight(const struct volume *volume, const struct placed_layout *laying)
+/* Whether a file that lies so, or the copy of one, uses a disk which is left out. */
+static bool has_tight(const struct volume *volume, const struct file_layout *layout, uint16_t rotate)
 {
-    for (uint32_t i = 0; i < laying->layout->pattern->n_elements; i++) {
-        uint32_t disk = file_layout_disk(laying->layout, volume->home, laying->rotate, i);
+    for (uint32_t i = 0; i < layout->pattern->n_elements; i++) {
+        uint32_t disk = file_layout_disk(layout, volume->home, rotate, i);
 
         if (disk < volume->n_disks && disk_is_left_out(&volume->disk[disk]))
             return true;
     }
     return false;
+}
+
+static bool uses_tight(const struct volume *volume, const struct file_layout *layout, uint16_t rotate)
+{
+    return has_tight(volume, layout, rotate) ||
+           (copies_of(layout) > 1 && has_tight(volume, layout, file_layout_copy_rotate(layout, rotate)));
 }
 
 /* How many bytes a file of this choice can take from the start where that is least; below 0: there is no start to look
@@ -219,10 +247,10 @@ static double find_least(const struct volume *volume, const struct chosen_layout
         uint32_t where = UINT32_MAX;
         double here = -1;
 
-        if (!all && n_starts > 1 && has_tight(volume, &laying))
+        if (!all && n_starts > 1 && uses_tight(volume, laying.layout, laying.rotate))
             continue;
         set_shares(volume, NULL, &laying, pools);
-        note_least(pools, choice->layout->pattern, &here, &where);
+        note_least(pools, choice->layout->layout, &here, &where);
         if (here >= 0 && (least <= 0 || (here > 0 && here < least))) {
             least = here;
             *limit = where;
@@ -238,7 +266,7 @@ int space_of_chosen(const struct volume *volume, const struct chosen_layout *cho
     cleanup(pools_done) struct pools pools;
     struct statvfs st = { 0 };
     double avail;
-    int r = pools_init(&pools, volume, choice->layout->pattern->n_elements);
+    int r = pools_init(&pools, volume, choice->layout);
 
     if (r == 0)
         r = space_of_disk(&volume->disk[volume->home], &st);
@@ -277,10 +305,10 @@ bool space_fits(const struct volume *volume, const struct placed_layout *from, c
     uint32_t limit;
     double avail = -1;
 
-    if (pools_init(&pools, volume, to->layout->pattern->n_elements) < 0)
+    if (pools_init(&pools, volume, to->layout) < 0)
         return true;
     set_shares(volume, from, to, &pools);
-    note_least(&pools, to->layout->pattern, &avail, &limit);
+    note_least(&pools, to->layout->layout, &avail, &limit);
     return avail < 0 || (double) bytes <= avail;
 }
 

@@ -18,8 +18,9 @@ bool space_fits(const struct volume *volume, const struct placed_layout *from, c
                 uint64_t bytes);
 
 /* How long a file can become when its elements that lie in a pool of disks, at least one, take no more than the avail
- * bytes left there, each in whole blocks. The file ends where a disk is full in the midst of a stripe. */
-uint64_t space_of_pool(const struct pattern *pattern, const uint32_t of_element[], uint32_t pool, uint64_t avail,
+ * bytes left there, each in whole blocks. of_element has the pool of each, and then, where there are two copies, of
+ * their copies. The file ends where a disk is full in the midst of a stripe. */
+uint64_t space_of_pool(const struct layout *layout, const uint32_t of_element[], uint32_t pool, uint64_t avail,
                        uint64_t block);
 
 /* The room that a disk last told of; one that nobody watches is asked. -EIO: it has said nothing. */

@@ -110,6 +110,8 @@ void picture_print(FILE *out, const struct picture *picture, const struct layout
         layout_print_size(out, pattern->disp);
         fputs(" bytes\n", out);
     }
+    if (layout->copies > 1)
+        fputs("2 copies: each byte lies on two disks\n", out);
     fputs("period ", out);
     layout_print_size(out, pattern->size);
     fprintf(out, " bytes, %" PRIu32 " element%s; one letter is %s", pattern->n_elements,

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #define MAX_PARTS 1024 /* of a dimension; more subfiles cost more than they bring */
 
@@ -111,4 +112,16 @@ int candidates_array(const struct array *array, uint32_t n_disks, candidate_take
         for (uint32_t b = a + 1; r == 0 && b < array->ndims; b++)
             r = try_two_dimensions(array, a, b, n_disks, take, ctx);
     return r;
+}
+
+char *candidates_keep_copies(char *text, const struct layout *now)
+{
+    static const char copies[] = " copies 2";
+    cleanup(freep) char *bare = text;
+    size_t len = text != NULL ? strlen(text) : 0;
+
+    if (text == NULL || now == NULL || now->copies < 2 ||
+        (len >= strlen(copies) && strcmp(text + len - strlen(copies), copies) == 0))
+        return steal(bare);
+    return text_of("%s%s%s", bare, strchr(bare, '#') != NULL ? "\n" : "", copies);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ctl/think/moves.h"
 
+#include "fs/core/volume/file_layouts.h"
 #include "fs/ctl/show/table.h"
 #include "layout/overlap.h"
 
@@ -22,6 +23,7 @@ void moves_done(struct moves *moves)
 struct placed {
     struct layout *layout;
     uint32_t *list, n_list, rotate;
+    bool is_copy; /* the second one is looked at */
 };
 
 static void placed_done(struct placed *placed)
@@ -51,11 +53,12 @@ static uint32_t list_such(const struct file_info *info, const char *pool, bool a
     return n;
 }
 
-static uint32_t list_disks(const struct file_info *info, const char *pool, uint32_t list[])
+/* Where fewer disks have room than each byte has copies, all are listed. */
+static uint32_t list_disks(const struct file_info *info, const char *pool, uint32_t copies, uint32_t list[])
 {
     uint32_t n = list_such(info, pool, false, list);
 
-    return n > 0 ? n : list_such(info, pool, true, list);
+    return n >= copies ? n : list_such(info, pool, true, list);
 }
 
 static int find_list(const struct file_info *info, struct placed *placed, char why[static ATTRS_WHY])
@@ -66,7 +69,8 @@ static int find_list(const struct file_info *info, struct placed *placed, char w
     if (placed->list == NULL)
         return attrs_refuse(why, -ENOMEM, "out of memory");
     if (layout->disks != DISKS_LIST)
-        placed->n_list = list_disks(info, layout->disks == DISKS_POOL ? layout->pool : NULL, placed->list);
+        placed->n_list =
+            list_disks(info, layout->disks == DISKS_POOL ? layout->pool : NULL, layout->copies, placed->list);
     for (uint32_t i = 0; layout->disks == DISKS_LIST && i < layout->n_disks; i++) {
         if (!file_info_takes(info, layout->disk[i]))
             return attrs_refuse(why, -ENODEV, "the volume has no disk d%" PRIu32 ", or it is to leave",
@@ -126,15 +130,17 @@ static int place(const struct file_info *info, const char *text, uint32_t start,
     return 0;
 }
 
+/* The copy of a header is not looked at: it is small, and only the daemon knows all of where it lies. */
 static uint32_t disk_of(const struct file_info *info, const struct placed *placed, uint32_t element)
 {
     const struct layout *layout = placed->layout;
+    uint32_t n = MAX(placed->n_list, 1), at = (placed->rotate + element) % n;
 
     if (element == ELEMENT_HEADER)
         return info->header_disk;
     if (layout->element_disk != NULL && layout->element_disk[element] != LAYOUT_ANY_DISK)
         return MIN(layout->element_disk[element], info->n_disks - 1);
-    return placed->list[(placed->rotate + element) % MAX(placed->n_list, 1)];
+    return placed->list[placed->is_copy ? disks_next_other(placed->list, n, at) : at];
 }
 
 /* How many parts a pattern has: its elements, and the header behind the last of them. */
@@ -210,7 +216,7 @@ static int add_part(struct moves *moves, const struct file_info *info, const str
                     const struct piece piece[], uint32_t n_pieces)
 {
     const struct nest *nest = pattern_element(placed->layout->pattern, part(placed->layout->pattern, j));
-    bool stays = is_kept(info, placed, j);
+    bool stays = !placed->is_copy && is_kept(info, placed, j); /* copies are made anew */
     int r = 0;
 
     for (uint32_t k = 0; stays && k < n_pieces; k++)
@@ -221,7 +227,7 @@ static int add_part(struct moves *moves, const struct file_info *info, const str
     return r;
 }
 
-static int count(struct moves *moves, const struct file_info *info, const char *path, const struct placed *placed)
+static int count(struct moves *moves, const struct file_info *info, const char *path, struct placed *placed)
 {
     uint64_t pairs = (uint64_t) n_parts(info->layout->pattern) * n_parts(placed->layout->pattern);
     struct piece piece[MAX_PIECES];
@@ -232,6 +238,9 @@ static int count(struct moves *moves, const struct file_info *info, const char *
         return r;
     n_pieces = find_pieces(path, info->size, (uint32_t) MIN(MAX_PIECES, MAX_PAIRS / pairs), piece);
     for (uint32_t j = 0; r == 0 && j < n_parts(placed->layout->pattern); j++)
+        r = add_part(moves, info, placed, j, piece, n_pieces);
+    placed->is_copy = placed->layout->copies > 1;
+    for (uint32_t j = 0; r == 0 && placed->is_copy && j < placed->layout->pattern->n_elements; j++)
         r = add_part(moves, info, placed, j, piece, n_pieces);
     return r;
 }

@@ -66,8 +66,10 @@ static int try_text(void *ctx, char *text)
 {
     struct search *search = ctx;
     struct recommendation *found = search->found;
-    struct candidate candidate = { .text = text };
-    int r = text == NULL ? -ENOMEM : is_known(found, text) ? -EEXIST : judge(search->asked, &candidate);
+    struct candidate candidate = { .text = candidates_keep_copies(text, search->asked->profile->now.layout) };
+    int r = candidate.text == NULL            ? -ENOMEM
+            : is_known(found, candidate.text) ? -EEXIST
+                                              : judge(search->asked, &candidate);
 
     if (r == 0 && !array_grow(found->candidate, found->n))
         r = -ENOMEM;

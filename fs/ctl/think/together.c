@@ -243,24 +243,20 @@ bool together_is_worth(const struct together *together)
 
 char *together_text(const struct together_file *file)
 {
-    uint32_t n = MIN(file->chosen->layout->pattern->n_elements, file->asked.n_disks);
-    char *text = NULL;
+    const struct layout *layout = file->chosen->layout;
+    uint32_t n = MIN(layout->pattern->n_elements + layout->copies - 1, file->asked.n_disks);
+    cleanup(freep) char *disks = NULL;
     size_t len;
     FILE *out;
 
     if (file->disk == NULL || n == 0)
         return strdup(file->chosen->text);
-    out = open_memstream(&text, &len);
+    out = open_memstream(&disks, &len);
     if (out == NULL)
         return NULL;
-    fputs(file->chosen->text, out);
     for (uint32_t i = 0; i < n; i++)
         fprintf(out, "%sd%" PRIu32, i == 0 ? " on " : ",", disk_at(file, i + file->chosen_start));
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return fclose(out) == 0 ? layout_with_disks(layout, disks) : NULL;
 }
 
 void together_done(struct together *together)

@@ -9,6 +9,7 @@
 #include "fs/ctl/talk/args.h"
 #include "fs/ctl/talk/paths.h"
 #include "fs/ctl/think/advice.h"
+#include "fs/ctl/think/candidates.h"
 #include "fs/ctl/think/section_read.h"
 #include "fs/ctl/verbs/verbs.h"
 #include "fs/json/utf8.h"
@@ -220,6 +221,10 @@ static int answer(struct question *question, const char *path, const struct requ
     if (r == 0)
         r = advice_find(info->array_text != NULL ? &info->array : NULL, question->asked, info->n_takes,
                         question->wanted, &file_store_cost, &question->best);
+    if (r == 0) {
+        question->best.text = candidates_keep_copies(question->best.text, info->layout);
+        r = question->best.text != NULL ? 0 : -ENOMEM;
+    }
     if (r < 0)
         return attrs_refuse(why, r, "this cannot be counted: %s",
                             r == -E2BIG ? "it has too many different pieces" : strerror(-r));

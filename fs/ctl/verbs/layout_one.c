@@ -10,6 +10,13 @@
 
 /* -- check -- */
 
+/* What the loss of disks means for a file. As a comment, so that all that is printed is the layout's text still. */
+static const char *loss(const struct layout *layout)
+{
+    return layout->copies > 1 ? "# copies 2: the loss of any one disk loses none of its bytes"
+                              : "# one copy: the loss of any disk that has bytes of a file loses these";
+}
+
 enum ctl_status ctl_layout_check(const struct layout_words *words)
 {
     cleanup(layout_freep) struct layout *layout = NULL;
@@ -19,12 +26,14 @@ enum ctl_status ctl_layout_check(const struct layout_words *words)
         return CTL_ERROR;
     if (!words->as_json) {
         layout_print(stdout, layout);
-        putchar('\n');
+        printf("\n%s\n", loss(layout));
         return CTL_OK;
     }
     json_begin(&json, stdout);
     json_layout(&json, "canonical", layout);
     json_u64(&json, "disp", layout->disp);
+    json_u64(&json, "copies", layout->copies);
+    json_u64(&json, "may_lose", layout->copies - 1);
     if (layout->pattern != NULL) {
         json_u64(&json, "period", layout->pattern->size);
         json_u64(&json, "elements", layout->pattern->n_elements);
@@ -144,6 +153,7 @@ static void print_show_json(const struct layout *layout, const struct picture *p
     json_layout(&json, "canonical", layout);
     json_u64(&json, "disp", pattern->disp);
     json_u64(&json, "period", pattern->size);
+    json_u64(&json, "copies", layout->copies);
     json_string(&json, "cell", picture->scale);
     json_string(&json, "shown", picture->part);
     json_open(&json, "rows", '[');

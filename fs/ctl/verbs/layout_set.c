@@ -2,6 +2,7 @@
 /* fallsctl layout set and unset, fallsctl create: layouts of files and directories in a mount. */
 #include "fs/ctl/ask/file_info.h"
 #include "fs/ctl/talk/paths.h"
+#include "fs/ctl/think/copies.h"
 #include "fs/ctl/think/layout_options.h"
 #include "fs/ctl/verbs/verbs.h"
 #include "fs/json/utf8.h"
@@ -57,10 +58,24 @@ struct request {
     struct paths paths;
 };
 
+/* Finds out whether two copies lie together on one device; that is no reason to refuse a layout. */
+static bool finds_copies_together(const struct request *request, const char *path, char ret_why[static COPIES_WHY])
+{
+    cleanup(file_info_done) struct file_info info = { 0 };
+    char ignored[ATTRS_WHY];
+
+    return !request->dry && file_info_init(&info, path, ignored) == 0 && copies_share_device(&info, ret_why);
+}
+
 /* Tells what was done at a path, or would be. */
 static void tell(struct request *request, const char *path, const char *layout, const char *array)
 {
+    char warning[COPIES_WHY];
+    bool warns = layout != NULL && finds_copies_together(request, path, warning);
+
     request->paths.done++;
+    if (warns)
+        utf8_complain("%s: %s", path, warning);
     if (request->paths.as_json) {
         struct json *json = &request->paths.json;
 
@@ -70,6 +85,8 @@ static void tell(struct request *request, const char *path, const char *layout, 
         if (array != NULL)
             json_string(json, "array", array);
         json_bool(json, "done", !request->dry);
+        if (warns)
+            json_string(json, "warning", warning);
         json_close(json, '}');
     } else if (request->dry) {
         printf("would %s ", request->creates ? "create" : layout != NULL ? "set" : "unset");

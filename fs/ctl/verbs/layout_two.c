@@ -72,7 +72,7 @@ enum ctl_status ctl_layout_intersect(const struct layout_words *words)
     return CTL_OK;
 }
 
-static void print_match(const struct match *match)
+static void print_match(const struct match *match, const struct layout *a, const struct layout *b)
 {
     printf("degree %s%.2f: %" PRIu64 " run%s in a common period of %" PRIu64 " bytes, %" PRIu64 " at best\n",
            match->is_estimated ? "about " : "", match_degree(match), match->runs, match->runs == 1 ? "" : "s",
@@ -85,9 +85,12 @@ static void print_match(const struct match *match)
                    " element%s of A, where one run of %" PRIu64 " would do\n",
                    j, row->runs, row->bytes / row->runs, row->touched, row->touched == 1 ? "" : "s", row->bytes);
     }
+    if (a->copies != b->copies)
+        printf("A has %" PRIu32 " cop%s, B %" PRIu32 ": the degree is that of the partitions\n", a->copies,
+               a->copies == 1 ? "y" : "ies", b->copies);
 }
 
-static void print_match_json(const struct match *match)
+static void print_match_json(const struct match *match, const struct layout *a, const struct layout *b)
 {
     struct json json;
 
@@ -97,6 +100,8 @@ static void print_match_json(const struct match *match)
     json_u64(&json, "least", match->least);
     json_u64(&json, "period", match->period);
     json_bool(&json, "estimated", match->is_estimated);
+    json_u64(&json, "copies_a", a->copies);
+    json_u64(&json, "copies_b", b->copies);
     json_open(&json, "elements", '[');
     for (uint32_t j = 0; j < match->n_rows; j++) {
         json_open(&json, NULL, '{');
@@ -123,8 +128,8 @@ enum ctl_status ctl_layout_match(const struct layout_words *words)
     if (r < 0)
         return report_overlap(words, r);
     if (words->as_json)
-        print_match_json(match);
+        print_match_json(match, a, b);
     else
-        print_match(match);
+        print_match(match, a, b);
     return CTL_OK;
 }

@@ -19,9 +19,11 @@ struct verb {
 
 static const struct verb verbs[] = {
     { "check", 1, 1, ctl_layout_check, "check 'L'",
-      "Prints the canonical form of a layout, in FALLS. A bad layout: exit 1 and \"column N: why\" on standard error.\n\n"
+      "Prints the canonical form of a layout, in FALLS, and as a comment what the loss of a disk means. A bad layout:\n"
+      "exit 1 and \"column N: why\" on standard error.\n\n"
       "examples:\n"
       "  fallsctl layout check 'stripe(1M,4)'\n"
+      "  fallsctl layout check 'stripe(1M,4) on d0-d3 copies 2'\n"
       "  fallsctl layout check 'array(shape=8192x8192, elem=8, dist=(block,block), grid=2x2) disp 128'\n"
       "  fallsctl layout check '{(0,1,6,1);(2,3,6,1);(4,5,6,1)} disp 2 on d0-d2'\n" },
     { "map", 2, -1, ctl_layout_map, "map 'L' OFFSET...",

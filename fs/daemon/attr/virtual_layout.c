@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 /* A file's layout and record as they were at one moment. */
 struct look {
@@ -266,8 +267,28 @@ static void json_text(struct json *json, const char *name, const char *text)
     json_string(json, name, strlen(text) <= LONG_TEXT ? text : NULL);
 }
 
+#define LONG_LIST    512  /* disks; a longer list is left out */
+#define LONG_DEVICES 128  /* disks; where there are more, their devices are left out */
+#define LONG_POOLS   4096 /* bytes; where all names together are longer, they are left out */
+
+/* Prints the file system that each disk of the volume lies on, by the number of its device; null for an absent one. */
+static void json_devices(struct json *json, const struct volume *volume)
+{
+    if (volume->n_disks > LONG_DEVICES)
+        return;
+    json_open(json, "devices", '[');
+    for (uint32_t i = 0; i < volume->n_disks; i++) {
+        const struct disk *disk = &volume->disk[i];
+        char text[32];
+
+        snprintf(text, sizeof text, "%u:%u", major(disk->dev), minor(disk->dev));
+        json_string(json, NULL, disk_is_present(disk) ? text : NULL);
+    }
+    json_close(json, ']');
+}
+
 /* Prints what holds of a layout, whether a file has it or a new file would get it. */
-static int json_layout(struct json *json, const struct file_layout *layout, uint32_t home)
+static int json_layout(struct json *json, const struct file_layout *layout, const struct volume *volume)
 {
     cleanup(freep) char *canonical = layout_canonical(layout->layout);
     const struct pattern *pattern = layout->pattern;
@@ -278,8 +299,11 @@ static int json_layout(struct json *json, const struct file_layout *layout, uint
     json_u64(json, "disp", pattern->disp);
     json_u64(json, "period", pattern->size);
     json_u64(json, "elements", pattern->n_elements);
+    json_u64(json, "copies", layout->layout->copies);
     if (pattern->disp > 0)
-        json_disk(json, "header_disk", home);
+        json_disk(json, "header_disk", volume->home);
+    if (layout->layout->copies > 1)
+        json_devices(json, volume);
     return 0;
 }
 
@@ -293,7 +317,7 @@ static int file_json(const struct virtual_call *call, struct json *json)
         return r;
     json_text(json, "layout", look.layout->layout->text);
     json_string(json, "from", "file");
-    r = json_layout(json, look.layout, call->fs->volume->home);
+    r = json_layout(json, look.layout, call->fs->volume);
     json_u64(json, "rotate", look.record.rotate);
     hex_print(look.record.id, ID_SIZE, id);
     json_string(json, "id", id);
@@ -341,7 +365,7 @@ static int directory_json(const struct virtual_call *call, struct json *json)
         json_string(json, "from", "mount");
     }
     if (r == 0)
-        r = json_layout(json, choice.layout, call->fs->volume->home);
+        r = json_layout(json, choice.layout, call->fs->volume);
     json_bool(json, "rotates", choice.rotates);
     json_open(json, "disks", '[');
     for (uint32_t i = 0; i < choice.layout->n_list; i++)
@@ -351,9 +375,6 @@ static int directory_json(const struct virtual_call *call, struct json *json)
     inode_unref(call->fs->inodes, origin);
     return r;
 }
-
-#define LONG_LIST  512  /* disks; a longer list is left out */
-#define LONG_POOLS 4096 /* bytes; where all names together are longer, they are left out */
 
 /* Prints the pool of each disk of the volume, "" where it is in none; nothing when no disk is in any. */
 static void json_pools(struct json *json, const struct volume *volume)

@@ -257,6 +257,10 @@ static int aim_to_leave(const struct virtual_call *call, struct aim *aim)
 
     if (r == -ENOSPC)
         return virtual_refuse(call, r, "no other disk has room for what lies there: 'fallsctl df' tells of each");
+    if (r == -EEXIST)
+        return virtual_refuse(call, -ENOSPC,
+                              "it has copies 2, and the only other disk with room has the second copy: 'fallsctl disk "
+                              "add' one, or migrate it to a layout without copies");
     return r < 0 ? virtual_refuse_text(call, r, &error) : 0;
 }
 
@@ -273,7 +277,7 @@ int leave_get(const struct virtual_call *call, FILE *out)
     r = membership_text_without(call->fs, call->inode, (uint32_t) disk, &text);
     if (r == 0 && text != NULL)
         fputs(text, out);
-    return r == 0 && text == NULL ? -ENODATA : r;
+    return r == 0 && text == NULL ? -ENODATA : r == -EEXIST ? -ENOSPC : r;
 }
 
 static int aim_at_word(const struct virtual_call *call, const char *word, struct aim *aim)

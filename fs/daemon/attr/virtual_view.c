@@ -28,24 +28,25 @@ static int check_characters(const struct virtual_call *call, const char *value, 
 }
 
 /* Gives the text that is kept for a view. One that leaves the number of elements to the volume is kept with the disks
- * there are now, so that it means the same when disks join or leave. */
+ * there are now, so that it means the same when disks join or leave. Copies are left out there: no view depends on
+ * where its bytes lie. */
 static int pin(const struct view *view, uint32_t n_disks, const char *value, char **ret_text)
 {
     cleanup(layout_freep) struct layout *layout = NULL;
-    cleanup(freep) char *bare = layout_without_disks(view->layout);
+    cleanup(freep) char *text = NULL;
     struct layout_error error;
     bool leaves_open = layout_parse(view->layout->text, strlen(view->layout->text), 0, &layout, &error) == 0 &&
                        layout->pattern == NULL;
-    int n;
+    char disks[32];
 
-    if (bare == NULL)
-        return -ENOMEM;
-    if (leaves_open)
-        n = asprintf(ret_text, "%s%s on d0-d%" PRIu32 " element %" PRIu32, bare, strchr(bare, '#') != NULL ? "\n" : "",
-                     n_disks - 1, view->element);
-    else
-        n = asprintf(ret_text, "%s", value);
-    return n < 0 ? -ENOMEM : 0;
+    if (!leaves_open) {
+        *ret_text = strdup(value);
+        return *ret_text != NULL ? 0 : -ENOMEM;
+    }
+    snprintf(disks, sizeof disks, " on d0-d%" PRIu32, n_disks - 1);
+    layout->copies = 1;
+    text = layout_with_disks(layout, disks);
+    return text == NULL || asprintf(ret_text, "%s element %" PRIu32, text, view->element) < 0 ? -ENOMEM : 0;
 }
 
 int view_set(const struct virtual_call *call, const char *value, size_t len)

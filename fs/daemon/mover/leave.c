@@ -26,9 +26,14 @@ static int decide_to_leave(struct pass *pass, const struct found *found, struct 
     int r = relocation_leave(pass->disks, found->layout, &found->record, ret_relocation, &lacking);
 
     (void) ctx;
-    if (r != -ENOSPC)
+    if (r != -ENOSPC && r != -EEXIST)
         return r;
-    snprintf(why, sizeof why, "no other disk has room for %" PRIu64 " bytes of it, which lie together", lacking);
+    if (r == -EEXIST)
+        snprintf(why, sizeof why,
+                 "its layout has copies 2, and the only other disk with room has the second copy: 'fallsctl disk add' "
+                 "one, or give it a layout without copies");
+    else
+        snprintf(why, sizeof why, "no other disk has room for %" PRIu64 " bytes of it, which lie together", lacking);
     moving_fail(pass->moving, found->entry->path, r, why);
     return 0;
 }
