@@ -47,7 +47,6 @@ enum layout_disks {
 struct layout {
     char *text;   /* as typed */
     size_t on_at; /* in it, where the part that names disks starts, or would */
-    uint32_t copies;
     enum layout_kind kind;
     uint64_t disp;
     uint64_t unit, groups, factor;

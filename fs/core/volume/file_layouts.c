@@ -443,11 +443,6 @@ uint32_t file_layout_disk(const struct file_layout *layout, uint32_t home, uint1
     return layout->list[is_copy ? disks_next_other(layout->list, n, (start + slot + n - 1) % n) : (start + slot) % n];
 }
 
-uint16_t file_layout_copy_rotate(const struct file_layout *layout, uint16_t rotate)
-{
-    return (uint16_t) ((rotate + 1U) % layout->n_list) | ROTATE_COPY;
-}
-
 void record_lay_out(struct record *record, const struct file_layout *layout, uint16_t rotate)
 {
     memcpy(record->layout, layout->hash, HASH_SIZE);

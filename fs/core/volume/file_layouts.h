@@ -210,9 +210,6 @@ uint32_t disks_next_other(const uint32_t list[], uint32_t n, uint32_t at);
  * another disk than that of the same slot in the file. */
 uint32_t file_layout_disk(const struct file_layout *layout, uint32_t home, uint16_t rotate, uint32_t slot);
 
-#define ROTATE_COPY 0x8000
-uint16_t file_layout_copy_rotate(const struct file_layout *layout, uint16_t rotate);
-
 /* How one file lies, or lay: in which layout, and from which disk of its list on. */
 struct placed_layout {
     const struct file_layout *layout;
