@@ -266,6 +266,41 @@ ParameterizedTest(uint64_t *shard, crash, what_was_durable_is_never_zeros)
         lose_once(rng.seed);
 }
 
+static const struct world_shape two_copies[] = {
+    { 2, "stripe(64) copies 2", 0 },           { 3, "stripe(7) copies 2", 0 },      { 2, "one copies 2", 0 },
+    { 3, "stripe(128) disp 100 copies 2", 0 }, { 4, "var(10,200,30) copies 2", 0 }, { 2, "stripe(100,5) copies 2", 0 },
+};
+
+/* Takes any disk away after some mounts, some of which ended badly: what was durable once is in the second copy. */
+static void lose_disk_once(uint64_t seed)
+{
+    static struct world world;
+    struct rng rng = rng_from_seed(seed);
+    size_t shape = rng_below(&rng, ARRAY_SIZE(two_copies));
+
+    if (world_init(&world, two_copies[shape].n_disks, two_copies[shape].layout, 0, seed) == 0) {
+        world.copies = true;
+        world_live(&world, &rng, 1 + (unsigned) rng_below(&rng, 4));
+    }
+    if (world.why[0] == 0)
+        world_lose_disk(&world, &rng);
+    cr_assert(world.why[0] == 0, RNG_SEED " (%s): %s\n%s", seed, world.layout, world.why, world.program);
+    world_done(&world);
+}
+
+ParameterizedTestParameters(crash, what_was_durable_survives_a_disk)
+{
+    static uint64_t shard[SHARDS] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+
+    return cr_make_param_array(uint64_t, shard, SHARDS);
+}
+
+ParameterizedTest(uint64_t *shard, crash, what_was_durable_survives_a_disk)
+{
+    for (struct rng rng = rng_shard_from_env(6000, *shard, SHARDS); rng_next(&rng);)
+        lose_disk_once(rng.seed);
+}
+
 static void expect_bytes(struct world *world, struct file *file, const char *bytes, size_t len)
 {
     char found[256];

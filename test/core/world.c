@@ -166,9 +166,13 @@ static int open_unsure(struct world *world, struct volume **ret_volume, struct v
 
 int world_mount(struct world *world)
 {
-    const struct fs_options options = {
-        .layout = world->layout, .reserve = world->reserve, .max_fds = 16, .behind = 64, .window = 256, .confirm = 512, .replica_shift = 7
-    };
+    const struct fs_options options = { .layout = world->layout,
+                                        .reserve = world->reserve,
+                                        .max_fds = 16,
+                                        .behind = 64,
+                                        .window = 256,
+                                        .confirm = 512,
+                                        .replica_shift = 7 };
     struct volume_error error = { "" };
     struct volume *volume;
     int r = open_unsure(world, &volume, &error);

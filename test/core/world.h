@@ -62,6 +62,7 @@ struct world {
     unsigned next_value, n_links;
     bool migrates;      /* files are given other layouts meanwhile */
     bool replicates;    /* and replicas */
+    bool copies;        /* all that the program lays out has copies 2 */
     bool changes_disks; /* and disks join the volume, and leave it */
     bool in[8];         /* for each disk: it is in the volume */
     int unsure;         /* a disk that may be in it or not; -1: none */
@@ -117,6 +118,10 @@ struct world_lost {
 
 /* Removes or cuts a subfile of some file, of a volume that is not mounted; false: there is none. */
 bool world_lose(struct world *world, struct rng *rng, struct world_lost *ret_lost);
+
+/* Takes a disk from a volume that is mounted, on which all files have copies 2: it fails, or has lost all subfiles. What
+ * was durable once must be there. */
+void world_lose_disk(struct world *world, struct rng *rng);
 
 /* Checks that reading gives an error for each lost byte that was durable once, and that all other bytes can be read. */
 void world_check_lost(struct world *world, struct world_lost *lost);

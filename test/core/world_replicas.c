@@ -8,6 +8,10 @@
 #include "fs/core/file/replicas.h"
 #include "fs/core/file/transfer.h"
 
+#include "fs/core/disk/walk.h"
+
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *any_layout(struct rng *rng)
@@ -74,6 +78,77 @@ void world_replicate(struct world *world, struct rng *rng, const struct world_fi
         (void) refills_step(world->fs->refills);
         break;
     }
+}
+
+/* -- a disk that is lost -- */
+
+/* Removes all subfiles from a disk. */
+static void remove_objects(struct world *world, unsigned index)
+{
+    struct sim_disk *sim_disk_i = sim_disk(world->sim, index);
+    struct disk disk = { .ops = &sim_ops, .ctx = sim_disk_i, .root = -1, .lock = -1 };
+    cleanup(walk_freep) struct walk *walk = NULL;
+    int root = sim_root(sim_disk_i),
+        objects = sim_ops.open(sim_disk_i, root, ".fallsfs/obj", O_RDONLY | O_DIRECTORY, 0);
+    struct walk_entry entry;
+    int r = walk_new(&disk, objects, &walk);
+
+    while (r >= 0 && (r = walk_next(walk, &entry)) > 0) {
+        char path[300];
+
+        if (S_ISDIR(entry.st.st_mode) || strlen(entry.name) < 2 * ID_SIZE + 3) /* a map or a copy of a record */
+            continue;
+        snprintf(path, sizeof path, ".fallsfs/obj/%s", entry.path);
+        (void) sim_delete(sim_disk_i, path);
+    }
+    (void) sim_ops.close(sim_disk_i, objects);
+    (void) sim_ops.close(sim_disk_i, root);
+}
+
+static void check_name(struct world *world, int name)
+{
+    const struct world_file *model = &world->file[world_now(world)->file[name]];
+    struct inode *inode;
+    struct file *file;
+    struct stat st;
+    int r = tree_lookup(world->fs, world_parent(world, name), world_name[name], &inode, &st);
+
+    if (r == 0) {
+        r = file_get(world->fs, inode, &file);
+        inode_unref(world->fs->inodes, inode);
+    }
+    if (r < 0) {
+        world_wrong(world, "%s: cannot be opened with a disk lost: %s", world_name[name], strerror(-r));
+        return;
+    }
+    for (uint64_t off = 0; world->why[0] == 0 && off < MIN(model->kept_size, WORLD_SPAN); off++) {
+        uint8_t byte = 0;
+        ssize_t n = file_read(world->fs, file, &byte, 1, off);
+
+        if (model->kept[off] && (n != 1 || byte >= WORLD_VALUES || (model->may[off] >> byte & 1) == 0))
+            world_wrong(world, "%s: byte %" PRIu64 ", which was durable once, is read as %u (%zd) with a disk lost",
+                        world_name[name], off, byte, n);
+    }
+    file_put(world->fs, file);
+}
+
+void world_lose_disk(struct world *world, struct rng *rng)
+{
+    unsigned index = (unsigned) rng_below(rng, world->n_disks);
+    bool fails = index > 0 && rng_chance(rng, 50);
+
+    world_note(world, "disk %u %s\n", index, fails ? "fails" : "loses its subfiles");
+    if (!fails)
+        remove_objects(world, index);
+    if (world_mount(world) < 0)
+        return;
+    if (fails)
+        sim_fail(world->sim, world->sim->calls + 1, EIO, true, (int) index);
+    for (int name = 0; world->why[0] == 0 && name < WORLD_NAMES; name++)
+        if (world_now(world)->file[name] >= 0)
+            check_name(world, name);
+    sim_heal(world->sim);
+    world_abandon(world);
 }
 
 /* -- checks -- */

@@ -209,7 +209,15 @@ static void do_punch(struct world *world, struct rng *rng, struct world_file *mo
         memset(model->now + off, 0, len);
 }
 
-static const char *any_layout(struct rng *rng)
+static const char *any_copies(struct rng *rng)
+{
+    static const char *const text[] = { "one copies 2", "stripe(7) copies 2", "stripe(64) disp 10 copies 2",
+                                        "stripe(100,5) copies 2" };
+
+    return text[rng_below(rng, ARRAY_SIZE(text))];
+}
+
+static const char *any_layout(const struct world *world, struct rng *rng)
 {
     static const char *const text[] = {
         "one",
@@ -224,6 +232,8 @@ static const char *any_layout(struct rng *rng)
     };
     static char fresh[32];
 
+    if (world->copies || (world->replicates && world->n_disks > 1 && rng_chance(rng, 30)))
+        return any_copies(rng);
     if (rng_chance(rng, 30)) { /* mostly one that no file has had */
         snprintf(fresh, sizeof fresh, "stripe(%" PRIu64 ")", 20 + rng_below(rng, 200));
         return fresh;
@@ -234,7 +244,7 @@ static const char *any_layout(struct rng *rng)
 /* Sets the layout of a file, which changes nothing that the model knows of. */
 static void do_set_layout(struct world *world, struct rng *rng, struct world_file *model)
 {
-    const char *text = any_layout(rng);
+    const char *text = any_layout(world, rng);
     struct layout_error error;
     struct chosen_layout choice;
     int r;
@@ -253,7 +263,7 @@ static void do_set_layout(struct world *world, struct rng *rng, struct world_fil
 
 static void do_set_default(struct world *world, struct rng *rng, int name)
 {
-    const char *text = any_layout(rng);
+    const char *text = any_layout(world, rng);
     struct layout_error error;
     int r;
 
@@ -287,7 +297,7 @@ static void do_sync(struct world *world, struct rng *rng, struct world_file *mod
 
 static void do_migrate(struct world *world, struct rng *rng, const struct world_file *model)
 {
-    const char *text = any_layout(rng);
+    const char *text = any_layout(world, rng);
     struct file_layout *layout;
     struct layout_error error;
     uint64_t number;

@@ -6,8 +6,9 @@
 
 #include <pthread.h>
 
-#define QUIET 10 /* ms between two looks whether users still want the disks */
-#define YIELD 4  /* so many times as long as a window took, users have the disks to themselves */
+#define AGAIN 60000 /* ms until a file is tried again that could not be filled */
+#define QUIET 10    /* ms between two looks whether users still want the disks */
+#define YIELD 4     /* so many times as long as a window took, users have the disks to themselves */
 
 struct listed {
     struct listed *next;
@@ -20,8 +21,8 @@ struct refills {
     pthread_t thread;
     struct mutex lock;
     struct cond changed;
-    struct listed *first; /* lock */
-    uint32_t n;           /* lock */
+    struct listed *first;  /* lock */
+    uint32_t n;            /* lock */
     bool has_thread, stop; /* lock */
 };
 
@@ -36,6 +37,16 @@ int refills_new(struct fs *fs, struct refills **ret_refills)
     cond_init(&refills->changed);
     *ret_refills = refills;
     return 0;
+}
+
+static bool is_stopped(struct refills *refills)
+{
+    bool stop;
+
+    mutex_lock(&refills->lock);
+    stop = refills->stop;
+    mutex_unlock(&refills->lock);
+    return stop;
 }
 
 static void let_go(struct refills *refills, struct listed *listed)
@@ -69,11 +80,11 @@ static void list(struct refills *refills, struct listed *listed, uint64_t due)
     mutex_unlock(&refills->lock);
 }
 
-void refills_note(struct refills *refills, struct inode *inode)
+static void note(struct refills *refills, struct inode *inode, uint64_t after)
 {
     struct listed *listed;
 
-    if (refills->fs->read_only || atomic_exchange(&inode->is_followed, true))
+    if (refills->fs->read_only || is_stopped(refills) || atomic_exchange(&inode->is_followed, true))
         return;
     listed = calloc(1, sizeof *listed);
     if (listed == NULL) {
@@ -82,7 +93,12 @@ void refills_note(struct refills *refills, struct inode *inode)
     }
     inode_ref(refills->fs->inodes, inode);
     listed->inode = inode;
-    list(refills, listed, clock_ms() + REFILL_AFTER);
+    list(refills, listed, clock_ms() + after);
+}
+
+void refills_note(struct refills *refills, struct inode *inode)
+{
+    note(refills, inode, REFILL_AFTER);
 }
 
 uint32_t refills_count(struct refills *refills)
@@ -112,16 +128,6 @@ static struct listed *take(struct refills *refills, uint64_t now) REQUIRES(refil
 }
 
 /* -- work -- */
-
-static bool is_stopped(struct refills *refills)
-{
-    bool stop;
-
-    mutex_lock(&refills->lock);
-    stop = refills->stop;
-    mutex_unlock(&refills->lock);
-    return stop;
-}
 
 static bool users_work(const struct fs *fs, uint64_t n_io)
 {
@@ -196,7 +202,7 @@ static void work_on_listed(struct refills *refills, struct listed *listed, bool 
     atomic_store(&listed->inode->is_followed, false);
     if (r == 0) {
         if (!work_on(refills, file) && waits && !inode_is_gone(fs->inodes, listed->inode))
-            refills_note(refills, listed->inode);
+            note(refills, listed->inode, AGAIN);
         file_put(fs, file);
     }
     let_go(refills, listed);

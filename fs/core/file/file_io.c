@@ -160,7 +160,8 @@ ssize_t file_read_subfile(struct fs *fs, struct file *file, const struct file_la
         plan_init_share(&plan, layout, slot, sub_off, len, buf);
         r = len > 0 ? read_plan(fs, file->now, &plan) : 0;
         if (r < 0)
-            r = replicas_read_instead(fs, file, &plan, end_in_file(&plan, 1) - 1, end_in_file(&plan, len), true, (int) r);
+            r = replicas_read_instead(fs, file, &plan, end_in_file(&plan, 1) - 1, end_in_file(&plan, len), true,
+                                      (int) r);
     }
     pthread_rwlock_unlock(&file->io);
     fs_end_io(fs);
@@ -393,8 +394,7 @@ bool file_is_apart(struct file *file, size_t len, uint64_t off, const struct sel
 
     pthread_rwlock_rdlock(&file->io);
     is_apart = file->next == NULL && !replicas_follow_apart(file) &&
-               touched_find(file->now->layout, off, len, only, &touched) == 0 &&
-               touched_is_apart(&touched);
+               touched_find(file->now->layout, off, len, only, &touched) == 0 && touched_is_apart(&touched);
     pthread_rwlock_unlock(&file->io);
     return is_apart;
 }

@@ -170,9 +170,9 @@ static int remove_ended(struct fs *fs, struct file *file, uint32_t i) REQUIRES(f
 {
     struct replicas *replicas = file->replicas;
     struct generation *generation = replicas->replica[i].generation;
-    int r = generation == NULL ? 0
-                               : replica_remove_subfiles(fs->volume, file->record.id, &replicas->map.replica[i],
-                                                         generation->layout);
+    int r = generation == NULL
+                ? 0
+                : replica_remove_subfiles(fs->volume, file->record.id, &replicas->map.replica[i], generation->layout);
 
     if (r == 0)
         r = file_begin_alone(file);

@@ -73,7 +73,7 @@ int fill_look_for_holes(struct fs *fs, struct generation *from, const struct pla
         r = check_whole(fs, from, &plan->share[i]);
         if (r == 0)
             r = look_for_holes(fs, from, &plan->share[i], solid != NULL ? &solid[plan->share[i].slot] : &none, &full,
-                           &empty);
+                               &empty);
         *ret_full &= full;
         *ret_empty &= empty;
     }

@@ -37,10 +37,10 @@ struct replicas {
     struct mutex changing; /* held while the map on the disks is changed */
     /* changing; what the disks are told. Its list of replicas changes with io held exclusively, too. */
     struct replica_map map;
-    struct replica_places places; /* io */
-    bool shall_replace;           /* changing; the head on the disks is another one */
+    struct replica_places places;     /* io */
+    bool shall_replace;               /* changing; the head on the disks is another one */
     atomic_uint_least64_t changed_at; /* clock_ms; when somebody last changed the file */
-    uint64_t synced_size;         /* of who syncs the file; how long it was when the sync began */
+    uint64_t synced_size;             /* of who syncs the file; how long it was when the sync began */
     struct mutex lock;
     struct replica replica[REPLICAS_MAX]; /* one for each of the map's */
 };

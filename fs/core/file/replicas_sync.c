@@ -153,8 +153,7 @@ static bool has_others(const struct windows *more, const struct windows *set)
 {
     bool has = false;
 
-    for (uint64_t window = windows_next(more, 0); !has && window < WINDOWS_MAX;
-         window = windows_next(more, window + 1))
+    for (uint64_t window = windows_next(more, 0); !has && window < WINDOWS_MAX; window = windows_next(more, window + 1))
         has = !windows_has(set, window);
     return has;
 }
@@ -308,8 +307,8 @@ static int copy_window(struct fs *fs, struct file *file, uint32_t i, uint64_t lo
 }
 
 /* Finds the next window that a replica lacks, from *cursor on, and where its bytes are: false: there is none. */
-static bool find_wrong(struct file *file, enum replicas_which which, uint64_t *cursor, uint32_t *ret_i, uint64_t *ret_lo,
-                       uint64_t *ret_hi)
+static bool find_wrong(struct file *file, enum replicas_which which, uint64_t *cursor, uint32_t *ret_i,
+                       uint64_t *ret_lo, uint64_t *ret_hi)
 {
     struct replicas *replicas = file->replicas;
     const uint64_t size = file_size(file);

@@ -67,8 +67,8 @@ struct inode {
 
     /* Links in todo/, which users do not see; both change with inode->lock held. */
     atomic_bool is_followed; /* listed as one whose replicas have something to follow (refill.h) */
-    atomic_bool is_listed; /* as one on its way to another layout (journal.h) */
-    atomic_bool has_spare; /* since a name went, besides the names it has; until nobody uses it (todo.h) */
+    atomic_bool is_listed;   /* as one on its way to another layout (journal.h) */
+    atomic_bool has_spare;   /* since a name went, besides the names it has; until nobody uses it (todo.h) */
 
     /* inodes->lock from here on. Who remembers it (inode.c). */
     uint64_t n_lookup;       /* what the kernel holds */

@@ -280,11 +280,16 @@ static int write_text(struct layouts *layouts, struct file_layout *layout, struc
 {
     bool is_new = layout->born, owes = false, was_there = false;
     struct record_bits unasked = layout->unasked;
+    struct volume_error error;
     int r = 0;
 
     if ((layouts->volume->flags & VOLUME_READ_ONLY) != 0)
         goto done;
     layout_begin_work(layouts, layout);
+    if (planned->layout->copies > 1 && (r = volume_begin_replicas(layouts->volume, &error)) < 0) {
+        layout_end_work(layouts, layout);
+        goto done;
+    }
     is_new = is_new || layout_text_is_new(layouts->volume, layout->hash, &unasked);
     r = layout_text_write(layouts->volume, planned, &unasked, &owes, &was_there);
     if (r < 0 && is_new && !layout->born && !was_there && bits_none(&unasked))

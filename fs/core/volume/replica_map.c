@@ -210,7 +210,7 @@ void replica_map_encode(const struct replica_map *map, uint8_t *bytes)
 /* Adds the windows that a word of a block has. */
 static int add_word(struct windows *set, uint64_t first, uint64_t word)
 {
-    for (uint64_t i = 0; i < 64; i++)
+    for (uint64_t i = 0; i < 64 && word >> i != 0; i++)
         if ((word >> i & 1) != 0 && (first + i >= WINDOWS_MAX || !windows_add(set, first + i, first + i + 1)))
             return first + i >= WINDOWS_MAX ? -EUCLEAN : -ENOMEM;
     return 0;

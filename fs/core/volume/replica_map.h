@@ -23,8 +23,8 @@
 #include "fs/core/volume/record.h"
 #include "fs/core/volume/windows.h"
 
-#define REPLICAS_MAX        6 /* REPLICAS_USERS, the second copy, those that wait to be removed */
-#define REPLICAS_USERS      3 /* that somebody may ask for */
+#define REPLICAS_MAX        6  /* REPLICAS_USERS, the second copy, those that wait to be removed */
+#define REPLICAS_USERS      3  /* that somebody may ask for */
 #define REPLICA_USUAL_SHIFT 20 /* a window has 1 MiB at least */
 #define REPLICA_MIN_SHIFT   6  /* in tests */
 #define REPLICA_MAP_BLOCK   4096

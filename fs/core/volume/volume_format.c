@@ -152,9 +152,8 @@ static int new_stamp(const struct member member[], uint32_t n, uint32_t home, ui
 {
     int r;
 
-    *stamp = (struct stamp){
-        .format = STAMP_USUAL, .home = home, .fanout = fanout, .disk = calloc(n, sizeof *stamp->disk)
-    };
+    *stamp =
+        (struct stamp){ .format = STAMP_USUAL, .home = home, .fanout = fanout, .disk = calloc(n, sizeof *stamp->disk) };
     if (stamp->disk == NULL)
         return -ENOMEM;
     stamp->n_disks = n;
