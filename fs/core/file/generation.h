@@ -22,6 +22,8 @@ struct subfile {
     bool absent;    /* meta; somebody has looked for the subfile, and it is not there */
     bool opening;   /* meta; somebody opens it, and waits for its disk; opened is signalled at the end */
     bool kept;      /* io; of a target: a subfile of now that stays, and has all bytes already */
+    bool has_tail;  /* meta; it is not open, and what it may have from byte end on is nobody's: to be cut off */
+    uint64_t end;   /* meta; of one that has a tail */
     uint64_t len;   /* meta; bytes, or SUBFILE_LEN_UNKNOWN */
     /* meta; bytes written since its disk was last told to begin writing them; writing: a worker tells it just now */
     uint64_t unwritten;

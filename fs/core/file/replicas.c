@@ -389,9 +389,7 @@ void replicas_cut_tails(struct fs *fs, struct file *file)
         mutex_lock(&file->meta);
         replica->generation->strict = MIN(replica->generation->strict, size);
         mutex_unlock(&file->meta);
-        if (subfiles_cut(fs, replica->generation, size) == 0)
-            continue;
-        replica->is_lost = true; /* what it has behind the end would come back when the file grows */
+        subfiles_cut_later(fs, replica->generation, size);
     }
 }
 

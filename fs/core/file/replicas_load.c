@@ -114,9 +114,8 @@ static int take_up(struct fs *fs, struct file *file, struct replicas *replicas, 
         replica->is_lost = true;
     if (r == 0)
         r = believe(file, &replicas->map, entry, replica);
-    if (r == 0 && !replica->is_lost && !fs->read_only && may_have_tails(file, &replicas->map, entry) &&
-        subfiles_cut(fs, replica->generation, file->record.size) < 0)
-        replica->is_lost = true;
+    if (r == 0 && replica->generation != NULL && may_have_tails(file, &replicas->map, entry))
+        subfiles_cut_later(fs, replica->generation, file->record.size);
     return r;
 }
 

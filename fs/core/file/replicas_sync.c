@@ -37,20 +37,28 @@ bool replicas_need_padding(struct file *file, enum replicas_which which)
 
     for (uint32_t i = 0; !need && file->replicas != NULL && i < file->replicas->map.n; i++)
         need = is_one_of(file, i, which) && !file->replicas->replica[i].is_lost &&
-               subfiles_need_padding(file->replicas->replica[i].generation, reach(file, i));
+               (subfiles_have_tails(file->replicas->replica[i].generation) ||
+                subfiles_need_padding(file->replicas->replica[i].generation, reach(file, i)));
     return need;
 }
 
-/* Notes that nobody knows what a replica has. The user is told where it is his second copy: what he writes is to have
- * one. */
-static int fail(struct file *file, uint32_t i, int error)
+/* Notes that nobody knows what a replica has of what was written lately. The user is told where it is his second copy:
+ * what he writes is to have one; what that has safely it still has. */
+static int fail(struct file *file, uint32_t i, bool was_synced, int error)
 {
     struct replicas *replicas = file->replicas;
 
     if (error == -ETIMEDOUT)
         return error; /* the disk was not even asked */
-    replicas->replica[i].is_lost = true;
-    return replica_is_copy(file, &replicas->map.replica[i]) ? error : 0;
+    if (!replica_is_copy(file, &replicas->map.replica[i])) {
+        replicas->replica[i].is_lost = true;
+        return 0;
+    }
+    mutex_lock(&replicas->lock);
+    if (was_synced)
+        replica_mark_wrong(&replicas->replica[i], 0, windows_end(&replicas->replica[i].covered));
+    mutex_unlock(&replicas->lock);
+    return error;
 }
 
 int replicas_pad(struct fs *fs, struct file *file, enum replicas_which which)
@@ -66,8 +74,10 @@ int replicas_pad(struct fs *fs, struct file *file, enum replicas_which which)
         mutex_lock(&file->meta);
         size = reach(file, i);
         mutex_unlock(&file->meta);
-        r = subfiles_pad(fs, file->replicas->replica[i].generation, size);
-        r = r < 0 ? fail(file, i, r) : 0;
+        r = subfiles_cut_now(fs, file->replicas->replica[i].generation);
+        if (r == 0)
+            r = subfiles_pad(fs, file->replicas->replica[i].generation, size);
+        r = r < 0 ? fail(file, i, false, r) : 0;
         first = first != 0 ? first : r;
     }
     return first;
@@ -242,7 +252,7 @@ int replicas_end_sync(struct fs *fs, struct file *file, enum replicas_which whic
         if (is_one_of(file, i, which) && !replicas->replica[i].is_lost)
             r = subfiles_sync(fs, replicas->replica[i].generation);
         if (r < 0)
-            r = fail(file, i, r);
+            r = fail(file, i, true, r);
         if (r == 0 && is_copy && (replicas->replica[i].is_lost || !is_covered(file, i)))
             r = -EIO;
         first = first != 0 ? first : r;

@@ -73,6 +73,7 @@ static int publish(struct generation *generation, uint32_t slot, int fd, bool re
     sub->fd = fd;
     sub->read_only = read_only;
     sub->absent = fd < 0;
+    sub->has_tail = false;
     sub->len = len;
     if (fd >= 0)
         bits_mark(&generation->bits, slot);
@@ -100,6 +101,22 @@ int subfile_check_write(struct fs *fs, struct generation *generation, uint32_t s
     return lost ? subfile_lost(fs, generation, slot) : 0;
 }
 
+/* Cuts off what is behind the end of a subfile that is being opened. Who cannot write there does not read it. */
+static int cut_tail(struct generation *generation, uint32_t slot, const struct disk *disk, int fd, bool read_only,
+                    uint64_t *len)
+{
+    uint64_t end = generation->sub[slot].end;
+    int r = read_only ? 0 : disk_call(disk, truncate, fd, end);
+
+    if (r == 0) {
+        mutex_lock(generation->meta);
+        bits_mark(&generation->dirty, slot);
+        mutex_unlock(generation->meta);
+        *len = end;
+    }
+    return r;
+}
+
 /* Opens a subfile that nobody has open. absent: there is none, as far as is known. One that is there nevertheless was
  * left by a generation of the same number that a crash has undone; its bytes are nobody's. */
 static int open_anew(struct fs *fs, struct generation *generation, uint32_t slot, bool absent, enum subfile_use use)
@@ -109,7 +126,7 @@ static int open_anew(struct fs *fs, struct generation *generation, uint32_t slot
     char path[OBJECT_PATH];
     const struct object_stamp stamp = { generation->id, generation->number, slot };
     bool read_only, may_be_linked;
-    uint64_t len = 0;
+    uint64_t len = 0, end;
     bool makes = use == SUBFILE_CREATE && !is_promised(generation, slot);
     int fd, r = subfile_disk(fs, generation, slot, &disk);
 
@@ -117,6 +134,7 @@ static int open_anew(struct fs *fs, struct generation *generation, uint32_t slot
         return r;
     mutex_lock(generation->meta);
     may_be_linked = generation->may_be_linked;
+    end = generation->sub[slot].has_tail ? generation->sub[slot].end : UINT64_MAX;
     mutex_unlock(generation->meta);
     object_path(fs->volume, generation->id, generation->number, slot, generation->layout, path);
     /* A subfile that must be there is never made: if it is lost, an empty one would make zeros of its bytes. */
@@ -130,6 +148,8 @@ static int open_anew(struct fs *fs, struct generation *generation, uint32_t slot
         r = disk_call(disk, truncate, fd, 0);
         len = 0;
     }
+    if (r == 0 && len > end)
+        r = cut_tail(generation, slot, disk, fd, read_only, &len);
     if (r == 0 && len > 0)
         r = object_check_stamp(disk, fd, "", &stamp, may_be_linked);
     else if (r == 0 && use == SUBFILE_CREATE)

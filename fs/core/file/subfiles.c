@@ -96,6 +96,57 @@ int subfiles_cut(struct fs *fs, struct generation *generation, uint64_t size)
     return r;
 }
 
+/* Notes that a subfile has nothing behind that end; it is closed, so that whoever opens it cuts it. */
+static void note_tail(struct fs *fs, struct generation *generation, uint32_t slot, uint64_t end)
+{
+    struct subfile *sub = &generation->sub[slot];
+    const struct disk *disk = file_layout_on(generation->layout, fs->volume, generation->rotate, slot);
+    int fd;
+
+    subfile_unmap(disk, sub);
+    mutex_lock(generation->meta);
+    fd = sub->fd;
+    sub->end = sub->has_tail ? MIN(sub->end, end) : end;
+    sub->has_tail = true;
+    sub->fd = -1;
+    sub->absent = false;
+    sub->len = SUBFILE_LEN_UNKNOWN;
+    mutex_unlock(generation->meta);
+    disk_close(disk, &fd);
+}
+
+void subfiles_cut_later(struct fs *fs, struct generation *generation, uint64_t size)
+{
+    for (uint32_t slot = 0; slot < generation->n_slots; slot++) {
+        uint64_t want = file_layout_len(generation->layout, slot, size);
+        const struct subfile *sub = &generation->sub[slot];
+
+        if ((sub->absent && sub->fd < 0) || (sub->fd >= 0 && sub->len <= want) ||
+            (sub->fd >= 0 && subfile_set_len(fs, generation, slot, want) == 0))
+            continue;
+        note_tail(fs, generation, slot, want);
+    }
+}
+
+bool subfiles_have_tails(const struct generation *generation)
+{
+    bool have = false;
+
+    for (uint32_t slot = 0; !have && slot < generation->n_slots; slot++)
+        have = generation->sub[slot].has_tail;
+    return have;
+}
+
+int subfiles_cut_now(struct fs *fs, struct generation *generation)
+{
+    int r = 0, fd;
+
+    for (uint32_t slot = 0; r == 0 && slot < generation->n_slots; slot++)
+        if (generation->sub[slot].has_tail)
+            r = subfile_open(fs, generation, slot, SUBFILE_CHANGE, &fd);
+    return r;
+}
+
 /* Counts len bytes that were written to a subfile; true when they are so many that its disk is to begin to write them,
  * while a long write goes on, and not only when it is synced. meta is held. */
 static bool note_unwritten(struct fs *fs, struct generation *generation, uint32_t slot, uint64_t len)

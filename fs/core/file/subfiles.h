@@ -26,6 +26,15 @@ int subfiles_pad(struct fs *fs, struct generation *generation, uint64_t size);
 /* Cuts off what subfiles have behind the end of a file of size bytes. io is held exclusively. */
 int subfiles_cut(struct fs *fs, struct generation *generation, uint64_t size);
 
+/* Cuts like subfiles_cut, but those that are not open, or cannot be cut now, when they are opened. */
+void subfiles_cut_later(struct fs *fs, struct generation *generation, uint64_t size);
+
+/* Opens those that are to be cut. */
+int subfiles_cut_now(struct fs *fs, struct generation *generation);
+
+/* Whether some are to be cut when they are opened. meta is held. */
+bool subfiles_have_tails(const struct generation *generation);
+
 /* Notes what the shares of a plan wrote, and which of their disks should begin to write. meta is held. */
 void subfiles_note_written(struct fs *fs, struct generation *generation, struct plan *plan);
 

@@ -84,6 +84,8 @@ static int add_second(const struct volume *volume, const struct replica_places *
     struct replica_map second;
     int r = replica_map_read_one(volume, places->second, id, &second);
 
+    if (r == -EIO && has_first)
+        return 0; /* the disk is lost: the other map counts alone */
     if (r < 0 && !is_none(r))
         return r;
     if (r < 0) {
