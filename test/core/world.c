@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "test/core/world_parts.h"
 
+#include "fs/core/change/refill.h"
+
 #include "fs/core/disk/random.h"
 #include "fs/core/file/file.h"
 #include "fs/core/tree/tree.h"
@@ -179,6 +181,8 @@ int world_mount(struct world *world)
 
     if (r == 0)
         r = fs_new(volume, &options, &world->fs, &error);
+    if (r == 0)
+        refills_scan(world->fs->refills);
     if (r == 0) {
         r = find_dir(world);
         if (r < 0)

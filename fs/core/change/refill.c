@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/core/change/refill.h"
 
+#include "fs/core/change/refill_scan.h"
 #include "fs/core/file/file_replicas.h"
 #include "fs/core/file/replicas.h"
 
@@ -23,6 +24,8 @@ struct refills {
     struct cond changed;
     struct listed *first;  /* lock */
     uint32_t n;            /* lock */
+    bool scans;            /* of the thread; files that nobody remembers are to be looked for */
+    bool has_left;         /* of the thread; a file could not be filled */
     bool has_thread, stop; /* lock */
 };
 
@@ -33,6 +36,7 @@ int refills_new(struct fs *fs, struct refills **ret_refills)
     if (refills == NULL)
         return -ENOMEM;
     refills->fs = fs;
+    refills->scans = refill_scan_is_due(fs);
     mutex_init(&refills->lock);
     cond_init(&refills->changed);
     *ret_refills = refills;
@@ -201,7 +205,10 @@ static void work_on_listed(struct refills *refills, struct listed *listed, bool 
     }
     atomic_store(&listed->inode->is_followed, false);
     if (r == 0) {
-        if (!work_on(refills, file) && waits && !inode_is_gone(fs->inodes, listed->inode))
+        bool is_done = work_on(refills, file);
+
+        refills->has_left |= !is_done;
+        if (!is_done && waits && !inode_is_gone(fs->inodes, listed->inode))
             note(refills, listed->inode, AGAIN);
         file_put(fs, file);
     }
@@ -220,11 +227,30 @@ bool refills_step(struct refills *refills)
     return listed != NULL;
 }
 
+#define AT_ONCE 64 /* files that a scan lists before it works on them */
+
+static bool take_found(void *arg, struct inode *inode)
+{
+    struct refills *refills = arg;
+
+    note(refills, inode, 0);
+    while (refills_count(refills) > AT_ONCE && !is_stopped(refills))
+        (void) refills_step(refills);
+    return !is_stopped(refills);
+}
+
+void refills_scan(struct refills *refills)
+{
+    if (refills->scans && refill_scan(refills->fs, take_found, refills))
+        refills->scans = false;
+}
+
 static void *work(void *arg)
 {
     struct refills *refills = arg;
     bool go_on = true;
 
+    refills_scan(refills);
     while (go_on) {
         struct listed *listed;
 
@@ -262,4 +288,6 @@ void refills_stop(struct refills *refills)
     refills->has_thread = false;
     while (refills_step(refills)) {
     }
+    if (!refills->fs->read_only && volume_has_replicas(refills->fs->volume))
+        refill_scan_note(refills->fs, refills->scans || refills->has_left);
 }

@@ -30,6 +30,9 @@ void refills_note(struct refills *refills, struct inode *inode);
 /* Works on the first file that is listed, changed or not. false: none is. For who has no thread. */
 bool refills_step(struct refills *refills);
 
+/* Lists files that an earlier mount has left, if it did not end well: the thread does so first. For who has none. */
+void refills_scan(struct refills *refills);
+
 /* How many files are listed. */
 uint32_t refills_count(struct refills *refills);
 

@@ -49,6 +49,13 @@ static int unless_read_only(int r)
     return r == -EROFS ? 0 : r;
 }
 
+/* Passes over errors of disks that are read-only or fail, too: the record says until later that the file is to be cut,
+ * and what others have of it can be read. */
+static int unless_it_can_be_read(int r)
+{
+    return r == -EIO ? 0 : unless_read_only(r);
+}
+
 /* Brings a file back into the state it would have after an orderly close. */
 static int recover(struct fs *fs, struct file *file)
 {
@@ -60,7 +67,7 @@ static int recover(struct fs *fs, struct file *file)
     if (changed)
         atomic_store(&file->inode->copy.moves, true); /* the copy of the record may be on any disk */
     if (r == 0 && file->record.state == RECORD_TRUNC)
-        r = unless_read_only(file_finish_cut(fs, file));
+        r = unless_it_can_be_read(file_finish_cut(fs, file));
     if (r < 0 || !changed)
         return r;
     /* A disk that fails is no reason not to use the others. */

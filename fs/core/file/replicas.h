@@ -56,6 +56,9 @@ uint32_t replicas_weight(const struct replicas *replicas);
 /* Whether windows are to be filled, or disks to be told what is right. */
 bool replicas_are_due(struct file *file);
 
+/* Whether replicas of a file with this record, which need not be in use, seem to lack something of it. */
+bool replicas_lack(struct fs *fs, const struct record *record);
+
 /* -- before and after bytes change -- */
 
 /* Whether some replica gets what is written that does not lie as the file does: it gets whole pieces of the file. */

@@ -5,6 +5,7 @@
 #include "fs/core/disk/random.h"
 #include "fs/core/file/subfile.h"
 #include "fs/core/file/subfiles.h"
+#include "fs/core/volume/promise.h"
 
 #include <string.h>
 
@@ -265,4 +266,46 @@ uint32_t replicas_weight(const struct replicas *replicas)
         if (replicas->replica[i].generation != NULL)
             weight += SETS_WEIGHT + file_layout_weight(replicas->replica[i].generation->layout);
     return weight;
+}
+
+/* -- of files that are not in use -- */
+
+static bool lacks(const struct replica_map *map, const struct replica_entry *entry, uint64_t size)
+{
+    uint64_t from, to;
+
+    return (entry->flags & REPLICA_ENDED) != 0 ||
+           (replica_span(map, entry, 0, size, &from, &to) && !windows_has_all(&entry->right, from, to));
+}
+
+/* Whether a file may have grown, by whole windows, without its record or its map telling that: a crash has come
+ * between. */
+static bool may_have_grown(const struct fs *fs, const struct replica_map *map, const struct record *record)
+{
+    return record_may_be_behind(fs->volume, record) && record->size % (UINT64_C(1) << map->shift) == 0;
+}
+
+bool replicas_lack(struct fs *fs, const struct record *record)
+{
+    struct placed_layout laying = { .rotate = record->rotate };
+    struct file_layout *layout;
+    struct replica_places places;
+    struct replica_map map;
+    bool lack, wants;
+
+    if (layouts_get(fs->layouts, record->layout, &layout) < 0)
+        return false;
+    laying.layout = layout;
+    wants = layout->layout->copies > 1;
+    places = replica_places(fs->volume, &laying);
+    layouts_put(fs->layouts, layout);
+    if (!record->has_map && !wants)
+        return false;
+    if (replica_map_read(fs->volume, &places, record->id, record->gen, &map) < 0)
+        return wants && (record->size > 0 || record_may_be_behind(fs->volume, record));
+    lack = may_have_grown(fs, &map, record);
+    for (uint32_t i = 0; !lack && i < map.n; i++)
+        lack = lacks(&map, &map.replica[i], record->size);
+    replica_map_done(&map);
+    return lack;
 }

@@ -81,6 +81,9 @@ int volume_drop_disk(struct volume *volume, uint32_t index, const struct member 
 /* Makes the volume one that has replicas, so that no fallsfs uses it that knows none. */
 int volume_begin_replicas(struct volume *volume, struct volume_error *ret_error);
 
+/* Whether it is such a one. */
+bool volume_has_replicas(struct volume *volume);
+
 /* Opens a volume: finds the order of its disks, checks that all are there and none is foreign or stale, takes their
  * locks, enters the next epoch. -ENODEV: one is no disk, foreign, stale or missing; -EBUSY: the volume is in use;
  * -EINPROGRESS: by a daemon that is ending; -EUCLEAN: a stamp is damaged; -EPROTONOSUPPORT: a stamp is newer than we

@@ -329,6 +329,16 @@ int volume_begin_replicas(struct volume *volume, struct volume_error *ret_error)
     return r;
 }
 
+bool volume_has_replicas(struct volume *volume)
+{
+    bool has;
+
+    mutex_lock(&volume->changing);
+    has = volume->stamp.format >= STAMP_FORMAT;
+    mutex_unlock(&volume->changing);
+    return has;
+}
+
 /* -- leaving -- */
 
 static int check_may_leave(const struct volume *volume, uint32_t index, struct volume_error *error)
