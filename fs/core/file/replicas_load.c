@@ -2,7 +2,6 @@
 /* Replicas when a file comes into use, and goes. */
 #include "fs/core/file/replicas.h"
 
-#include "fs/core/disk/random.h"
 #include "fs/core/file/subfile.h"
 #include "fs/core/file/subfiles.h"
 #include "fs/core/volume/promise.h"
@@ -21,15 +20,11 @@ static bool wants_copy(const struct file *file)
 
 /* -- the map -- */
 
-/* Makes the map of a file that has none. Numbers that the lost map may have given are not given again. */
-static int begin_map(struct file *file, bool is_new, struct replica_map *map)
+/* Makes the map of a file that has none. */
+static void begin_map(const struct file *file, struct replica_map *map)
 {
-    uint32_t number = 0;
-    int r = is_new ? 0 : random_bytes(&number, sizeof number);
-
-    *map = (struct replica_map){ .next = 1 + number / 4 };
+    *map = (struct replica_map){ .next = 1 };
     memcpy(map->id, file->record.id, ID_SIZE);
-    return r;
 }
 
 static int read_map(const struct fs *fs, struct file *file, bool is_new, struct replicas *replicas)
@@ -41,9 +36,10 @@ static int read_map(const struct fs *fs, struct file *file, bool is_new, struct 
     if (r == -ENOMEM || r == -ETIMEDOUT || r == -EPROTONOSUPPORT)
         return r;
     replicas->shall_replace = r < 0 || !replica_map_is_of(map, gen);
-    r = r < 0 ? begin_map(file, is_new, map) : 0;
+    if (r < 0)
+        begin_map(file, map);
     map->shift = MAX(map->shift, replica_shift(fs->replica_shift, file->record.size));
-    return r;
+    return 0;
 }
 
 /* -- what is known of each -- */
@@ -149,8 +145,10 @@ int replicas_add(struct fs *fs, struct file *file, struct replicas *replicas, co
     *entry = *asked;
     entry->number = map->next;
     r = make_generation(fs, file, entry, replica);
-    if (r == 0 && replica->generation != NULL)
-        generation_has_none(replica->generation); /* what lies there under its number is nobody's */
+    if (r == 0 && replica->generation != NULL && replicas->is_new)
+        generation_has_none(replica->generation);
+    else if (r == 0 && replica->generation != NULL)
+        subfiles_cut_later(fs, replica->generation, 0); /* what lies there under its number is nobody's */
     if (r == 0)
         r = believe(file, map, entry, replica);
     if (r < 0) {
@@ -188,18 +186,17 @@ int replicas_new(struct fs *fs, struct file *file, struct replicas **ret_replica
 {
     const struct placed_layout laying = laying_of(file);
     struct replicas *replicas = calloc(1, sizeof *replicas);
-    int r;
 
     if (replicas == NULL)
         return -ENOMEM;
-    r = begin_map(file, true, &replicas->map);
+    begin_map(file, &replicas->map);
     replicas->map.shift = replica_shift(fs->replica_shift, file->record.size);
     replicas->places = replica_places(fs->volume, &laying);
     replicas->shall_replace = true;
     mutex_init(&replicas->changing);
     mutex_init(&replicas->lock);
     *ret_replicas = replicas;
-    return r;
+    return 0;
 }
 
 static int load(struct fs *fs, struct file *file, bool is_new, struct replicas *replicas)
@@ -221,11 +218,13 @@ int replicas_load(struct fs *fs, struct file *file, bool is_new)
     r = replicas_new(fs, file, &replicas);
     if (r < 0)
         return r;
+    replicas->is_new = is_new;
     r = load(fs, file, is_new, replicas);
     if (r < 0) {
         replicas_free(fs, replicas);
         return r;
     }
+    replicas->is_new = false;
     file->replicas = replicas;
     if (replicas_are_due(file))
         fs->calls->follow(fs, file->inode);
