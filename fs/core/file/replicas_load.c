@@ -31,11 +31,12 @@ static int read_map(const struct fs *fs, struct file *file, bool is_new, struct 
 {
     struct replica_map *map = &replicas->map;
     const uint64_t gen = file->record.gen;
-    int r = is_new ? -ENOENT : replica_map_read(fs->volume, &replicas->places, file->record.id, gen, map);
+    bool differ = false;
+    int r = is_new ? -ENOENT : replica_map_read(fs->volume, &replicas->places, file->record.id, gen, map, &differ);
 
     if (r == -ENOMEM || r == -ETIMEDOUT || r == -EPROTONOSUPPORT)
         return r;
-    replicas->shall_replace = r < 0 || !replica_map_is_of(map, gen);
+    replicas->shall_replace = r < 0 || differ || !replica_map_is_of(map, gen);
     if (r < 0)
         begin_map(file, map);
     map->shift = MAX(map->shift, replica_shift(fs->replica_shift, file->record.size));
@@ -290,7 +291,7 @@ bool replicas_lack(struct fs *fs, const struct record *record)
     struct file_layout *layout;
     struct replica_places places;
     struct replica_map map;
-    bool lack, wants;
+    bool lack, wants, differ;
 
     if (layouts_get(fs->layouts, record->layout, &layout) < 0)
         return false;
@@ -300,7 +301,7 @@ bool replicas_lack(struct fs *fs, const struct record *record)
     layouts_put(fs->layouts, layout);
     if (!record->has_map && !wants)
         return false;
-    if (replica_map_read(fs->volume, &places, record->id, record->gen, &map) < 0)
+    if (replica_map_read(fs->volume, &places, record->id, record->gen, &map, &differ) < 0)
         return wants && (record->size > 0 || record_may_be_behind(fs->volume, record));
     lack = may_have_grown(fs, &map, record);
     for (uint32_t i = 0; !lack && i < map.n; i++)

@@ -79,15 +79,16 @@ static bool is_none(int r)
 
 /* Reads the second map, and leaves of the first those bits that both have. */
 static int add_second(const struct volume *volume, const struct replica_places *places, const uint8_t id[ID_SIZE],
-                      uint64_t gen, struct replica_map *map, bool has_first)
+                      uint64_t gen, struct replica_map *map, bool has_first, bool *ret_differ)
 {
     struct replica_map second;
     int r = replica_map_read_one(volume, places->second, id, &second);
 
-    if (r == -EIO && has_first)
-        return 0; /* the disk is lost: the other map counts alone */
     if (r < 0 && !is_none(r))
         return r;
+    *ret_differ = !has_first || r < 0 || second.series != map->series;
+    if (r == -EIO && has_first)
+        return 0; /* the disk is lost: the other map counts alone */
     if (r < 0) {
         replica_map_void(map);
         return has_first ? 0 : -ENOENT;
@@ -103,7 +104,7 @@ static int add_second(const struct volume *volume, const struct replica_places *
 }
 
 int replica_map_read(const struct volume *volume, const struct replica_places *places, const uint8_t id[ID_SIZE],
-                     uint64_t gen, struct replica_map *ret_map)
+                     uint64_t gen, struct replica_map *ret_map, bool *ret_differ)
 {
     struct replica_map map = { 0 };
     bool has_first;
@@ -112,8 +113,9 @@ int replica_map_read(const struct volume *volume, const struct replica_places *p
     if (r < 0 && !is_none(r))
         return r;
     has_first = r == 0;
+    *ret_differ = false;
     if (places->second != NULL)
-        r = add_second(volume, places, id, gen, &map, has_first);
+        r = add_second(volume, places, id, gen, &map, has_first, ret_differ);
     else if (!has_first)
         r = -ENOENT;
     if (r < 0) {
@@ -256,6 +258,7 @@ int replicas_remove_all(const struct volume *volume, struct layouts *layouts, co
     struct replica_places places;
     struct file_layout *layout;
     struct replica_map map;
+    bool differ;
     int r = layouts_get(layouts, record->layout, &layout);
 
     if (r < 0)
@@ -265,7 +268,7 @@ int replicas_remove_all(const struct volume *volume, struct layouts *layouts, co
     layouts_put(layouts, layout);
     if (!record->has_map && !places.has_second)
         return 0;
-    r = replica_map_read(volume, &places, record->id, record->gen, &map);
+    r = replica_map_read(volume, &places, record->id, record->gen, &map, &differ);
     if (r < 0)
         return r == -ENOENT ? 0 : r;
     for (uint32_t i = 0; i < map.n; i++) {

@@ -28,10 +28,10 @@ void replica_map_path(const struct volume *volume, const uint8_t id[ID_SIZE], ch
 int replica_map_read_one(const struct volume *volume, const struct disk *disk, const uint8_t id[ID_SIZE],
                          struct replica_map *ret_map);
 
-/* Reads the map of a file of that generation, of both places. Without valid bits, or of another generation, it has its
- * replicas and no bits. -ENOENT: there is none, or none that is whole. */
+/* Reads the map of a file of that generation, of both places; *ret_differ: they are to be written anew. Without valid
+ * bits, or of another generation, it has its replicas and no bits. -ENOENT: there is none, or none that is whole. */
 int replica_map_read(const struct volume *volume, const struct replica_places *places, const uint8_t id[ID_SIZE],
-                     uint64_t gen, struct replica_map *ret_map);
+                     uint64_t gen, struct replica_map *ret_map, bool *ret_differ);
 
 /* What the next two return where the second place could not be written: it says no more than the first one then, since
  * those bits count alone that both have, and is to be written anew. */
