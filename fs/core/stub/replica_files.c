@@ -77,7 +77,7 @@ static bool is_none(int r)
     return r == -ENOENT || r == -EUCLEAN || r == -EIO;
 }
 
-/* Reads the second map, and leaves of the first those bits that both have. */
+/* Reads the second map, and makes one of both. */
 static int add_second(const struct volume *volume, const struct replica_places *places, const uint8_t id[ID_SIZE],
                       uint64_t gen, struct replica_map *map, bool has_first, bool *ret_differ)
 {
@@ -90,16 +90,16 @@ static int add_second(const struct volume *volume, const struct replica_places *
     if (r == -EIO && has_first)
         return 0; /* the disk is lost: the other map counts alone */
     if (r < 0) {
-        replica_map_void(map);
+        replica_map_doubt(map);
         return has_first ? 0 : -ENOENT;
     }
     if (has_first) {
-        replica_map_and(map, &second, gen);
+        r = replica_map_join(map, &second, gen);
         replica_map_done(&second);
-        return 0;
+        return r;
     }
-    *map = second; /* its list of replicas is as good; bits need both */
-    replica_map_void(map);
+    *map = second;
+    replica_map_doubt(map);
     return 0;
 }
 

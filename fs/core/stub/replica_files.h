@@ -4,8 +4,8 @@
  *     obj/XX/ID.r          the map, on the home disk; of a file with `copies 2` on a second disk, too
  *     obj/XX/ID.rK.I       the subfiles of replica K
  *
- * Both maps say the same, but for a crash between one and the other: then those bits count that both have. Where the
- * disk of one is lost the other counts alone. */
+ * Both maps say the same, but for a crash between one and the other (replica_map_join). Where the disk of one is lost
+ * the other counts alone. */
 #ifndef FALLSFS_FS_CORE_STUB_REPLICA_FILES_H
 #define FALLSFS_FS_CORE_STUB_REPLICA_FILES_H
 

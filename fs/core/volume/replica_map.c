@@ -108,20 +108,28 @@ static const struct replica_entry *find_number(const struct replica_map *map, ui
     return NULL;
 }
 
-void replica_map_and(struct replica_map *map, const struct replica_map *other, uint64_t gen)
+void replica_map_doubt(struct replica_map *map)
 {
-    bool counts = replica_map_is_of(other, gen) && other->shift == map->shift;
+    for (uint32_t i = 0; i < map->n; i++)
+        windows_done(&map->replica[i].right);
+}
+
+int replica_map_join(struct replica_map *map, const struct replica_map *other, uint64_t gen)
+{
+    const bool counts = replica_map_is_of(other, gen) && other->shift == map->shift;
 
     for (uint32_t i = 0; i < map->n; i++) {
         const struct replica_entry *entry = counts ? find_number(other, map->replica[i].number) : NULL;
 
         if (entry == NULL) {
-            replica_entry_done(&map->replica[i]);
+            windows_done(&map->replica[i].right);
             continue;
         }
         windows_and(&map->replica[i].right, &entry->right);
-        windows_and(&map->replica[i].safe, &entry->safe);
+        if (!windows_or(&map->replica[i].safe, &entry->safe))
+            return -ENOMEM;
     }
+    return 0;
 }
 
 /* -- on disk -- */
