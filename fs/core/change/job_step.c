@@ -281,7 +281,7 @@ static void step(struct jobs *jobs, struct job *job)
     if (r == 0) {
         note(jobs, job, JOB_RUNS, 0);
         end(jobs, job, JOB_DONE, 0);
-    } else if (r == -EROFS && migration_has_switched(&job->migration)) {
+    } else if ((r == -EROFS || r == -EIO) && migration_has_switched(&job->migration)) {
         note(jobs, job, JOB_RUNS, 0);
         end_with_rest(jobs, job, JOB_DONE, r);
     } else if (is_for_later(r)) {

@@ -94,6 +94,28 @@ static int remove_old(struct migration *migration)
     return r;
 }
 
+/* Checks that the subfiles have all that was promised. Lost bytes must not be copied: they would be taken for a hole,
+ * and be one in the new generation. */
+static int check_whole(struct migration *migration)
+{
+    struct generation *now = migration->file->now;
+    int r = 0;
+
+    for (uint32_t slot = 0; r == 0 && slot < now->n_slots; slot++) {
+        uint64_t must, len;
+
+        mutex_lock(now->meta);
+        must = generation_must_have(now, slot);
+        mutex_unlock(now->meta);
+        if (must == 0)
+            continue;
+        r = subfile_len(migration->fs, now, slot, &len);
+        if (r == 0 && len < must)
+            r = subfile_lost(migration->fs, now, slot);
+    }
+    return r;
+}
+
 /* -- the beginning -- */
 
 /* The caller holds io exclusively. */
@@ -155,7 +177,7 @@ int migration_begin(struct migration *migration, const struct file_layout *layou
         return -EROFS;
     if (record_migrates(&record))
         return -EBUSY;
-    if (record.rotate == rotate && has_layout(migration, layout))
+    if (record.rotate == rotate && has_layout(migration, layout) && check_whole(migration) == 0)
         return 1;
     r = remove_old(migration);
     if (r == 0)
@@ -219,28 +241,6 @@ static int start_over(struct migration *migration)
     return 0;
 }
 
-/* Checks that the subfiles have all that was promised. Lost bytes must not be copied: they would be taken for a hole,
- * and be one in the new generation. */
-static int check_whole(struct migration *migration)
-{
-    struct generation *now = migration->file->now;
-    int r = 0;
-
-    for (uint32_t slot = 0; r == 0 && slot < now->n_slots; slot++) {
-        uint64_t must, len;
-
-        mutex_lock(now->meta);
-        must = generation_must_have(now, slot);
-        mutex_unlock(now->meta);
-        if (must == 0)
-            continue;
-        r = subfile_len(migration->fs, now, slot, &len);
-        if (r == 0 && len < must)
-            r = subfile_lost(migration->fs, now, slot);
-    }
-    return r;
-}
-
 static int prepare_target(struct migration *migration)
 {
     struct file *file = migration->file;
@@ -265,7 +265,7 @@ static int prepare(struct migration *migration)
 
     if (r < 0)
         return r;
-    r = check_whole(migration);
+    r = file->replicas == NULL ? check_whole(migration) : 0; /* a replica may have what is lost */
     if (r == 0)
         r = prepare_target(migration);
     file->next->prepared = r == 0;
@@ -433,6 +433,8 @@ int migration_confirm(struct migration *migration)
     r = look_at_done(migration, &done);
     if (r == 0)
         r = file_sync(migration->fs, file, false);
+    if (r == -EIO && file->replicas != NULL)
+        return 1; /* a disk of the file fails: what a replica has is copied, and a crash begins anew */
     if (r == 0)
         r = make_durable(migration, done);
     if (r == 0)
@@ -447,7 +449,7 @@ static int clean_up(struct migration *migration)
 {
     int r = remove_old(migration);
 
-    return r < 0 && r != -EROFS ? -EAGAIN : r;
+    return r < 0 && r != -EROFS && r != -EIO ? -EAGAIN : r;
 }
 
 bool migration_has_switched(struct migration *migration)

@@ -31,8 +31,8 @@ void migration_done(struct migration *migration);
 int migration_begin(struct migration *migration, const struct file_layout *layout, uint16_t rotate);
 
 /* Does a step: 1 there is more to do, 0 the file has its new layout and nothing is left of the old one. -ETIMEDOUT,
- * -EAGAIN: try again later; any other error: give the migration up. -EROFS when it has switched: what is left of the
- * old layout lies on a disk that is read-only. */
+ * -EAGAIN: try again later; any other error: give the migration up. -EROFS, -EIO when it has switched: what is
+ * left of the old layout lies on a disk that is read-only, or fails. */
 int migration_step(struct migration *migration);
 
 /* Whether the file has its new layout; whether it was made to keep the old one. Something of the other one may be left.

@@ -78,9 +78,9 @@ static int link_all_kept(struct migration *migration)
 
     if (!file->next->keeps_any)
         return 0;
-    r = subfiles_pad(migration->fs, file->now, file_size(file));
+    r = subfiles_pad_some(migration->fs, file->now, file_size(file), file->next->keeps);
     if (r == 0)
-        r = subfiles_sync(migration->fs, file->now);
+        r = subfiles_sync_some(migration->fs, file->now, file->next->keeps);
     for (uint32_t slot = 0; r == 0 && slot < to->n_slots; slot++)
         if (to->sub[slot].kept)
             r = link_kept(migration, slot, file->next->kept_from[slot]);
@@ -130,10 +130,11 @@ static int switch_locked(struct migration *migration, struct target **ret_old)
     uint64_t blocks = 0;
     int r;
 
-    if (file_is_to_be_cut(file))
+    r = atomic_load(&file->next->error);
+    if (r == 0 && file_is_to_be_cut(file))
         r = file_finish_cut(migration->fs, file);
-    else
-        r = atomic_load(&file->next->error);
+    if (r == -EIO && file->replicas != NULL) /* a disk of the file fails: what it is switched to is to be cut */
+        r = subfiles_cut(migration->fs, to, file_size(file));
     if (r < 0)
         return r;
     r = subfiles_pad(migration->fs, to, file_size(file));

@@ -101,14 +101,16 @@ struct disk {
     char *pool;          /* empty: none */
     uint32_t index;
     uint8_t uuid[DISK_UUID_SIZE];
-    atomic_int standing;         /* enum disk_standing */
-    atomic_int root;             /* .fallsfs; -1: the disk is absent */
-    int lock;                    /* open while the volume is in use */
-    dev_t dev;                   /* the file system it lies on; several disks may share one */
-    bool is_read_only;           /* of a disk that nobody watches; ask disk_is_read_only */
-    uint64_t read_call;          /* ns that a read takes which follows no other; 0: nobody has measured the disk */
-    double read_byte;            /* ns that each byte takes then */
-    atomic_bool is_tight;        /* nearly full: new files go to others, if they may; room.h */
+    atomic_int standing; /* enum disk_standing */
+    atomic_int root;     /* .fallsfs; -1: the disk is absent */
+    int lock;            /* open while the volume is in use */
+    dev_t dev;           /* the file system it lies on; several disks may share one */
+    bool is_read_only;   /* of a disk that nobody watches; ask disk_is_read_only */
+    atomic_uint_least64_t
+        probed;           /* clock_ms when somebody last wrote there to see whether it fails, twice, and if so 1 */
+    uint64_t read_call;   /* ns that a read takes which follows no other; 0: nobody has measured the disk */
+    double read_byte;     /* ns that each byte takes then */
+    atomic_bool is_tight; /* nearly full: new files go to others, if they may; room.h */
     atomic_uint_least64_t share; /* free bytes of its file system, as last told, divided by the disks that lie on it */
     bool nameless; /* files without a name work there: made so, or removed while open. On NFS they do not */
 };

@@ -132,6 +132,9 @@ int replicas_end_sync(struct fs *fs, struct file *file, enum replicas_which whic
 /* Fills the next wrong window: 1 there may be more, 0 there was none, or an error. No lock is held. */
 int replicas_fill(struct fs *fs, struct file *file, enum replicas_which which, uint64_t *cursor);
 
+/* Has those replicas lack all that have lost a subfile, so that they are filled again. */
+int replicas_verify(struct fs *fs, struct file *file);
+
 /* -- for the parts of this module -- */
 
 /* The windows that have bytes of [lo, hi) that a replica is to have: [*ret_from, *ret_to). false: there are none. */

@@ -414,3 +414,69 @@ int replicas_fill(struct fs *fs, struct file *file, enum replicas_which which, u
     ranges_unlock(&file->ranges, lo - lo % window, lo - lo % window + window);
     return r < 0 ? r : 1;
 }
+
+/* -- what is lost -- */
+
+static bool has_lost(struct fs *fs, struct generation *generation)
+{
+    bool lost = false;
+
+    for (uint32_t slot = 0; !lost && slot < generation->n_slots; slot++) {
+        uint64_t must, len;
+        int r;
+
+        mutex_lock(generation->meta);
+        must = generation_must_have(generation, slot);
+        mutex_unlock(generation->meta);
+        r = must > 0 ? subfile_len(fs, generation, slot, &len) : 0;
+        lost = r < 0 || (must > 0 && len < must);
+    }
+    return lost;
+}
+
+/* Makes a replica lack all it had, and says so on the disks. io is held exclusively. */
+static int begin_anew(struct fs *fs, struct file *file, uint32_t i) REQUIRES(file->replicas->changing)
+{
+    struct replicas *replicas = file->replicas;
+    struct replica *replica = &replicas->replica[i];
+    uint64_t from, to;
+    int r;
+
+    replica_entry_done(&replicas->map.replica[i]);
+    r = write_map(fs, file);
+    if (r < 0)
+        return r;
+    mutex_lock(&file->meta);
+    replica->generation->strict = 0;
+    mutex_unlock(&file->meta);
+    mutex_lock(&replicas->lock);
+    windows_done(&replica->right);
+    if (replica_span(&replicas->map, &replicas->map.replica[i], 0, file->record.size, &from, &to))
+        replica_mark_wrong(replica, from, to);
+    mutex_unlock(&replicas->lock);
+    return 0;
+}
+
+int replicas_verify(struct fs *fs, struct file *file)
+{
+    struct replicas *replicas;
+    bool any = false;
+    int r = fs->read_only ? -EROFS : file_begin_alone(file);
+
+    if (r < 0)
+        return r;
+    replicas = file->replicas;
+    if (replicas != NULL) {
+        mutex_lock(&replicas->changing);
+        for (uint32_t i = 0; r == 0 && i < replicas->map.n; i++)
+            if (is_one_of(file, i, REPLICAS_ALL) && has_lost(fs, replicas->replica[i].generation)) {
+                r = begin_anew(fs, file, i);
+                any = true;
+            }
+        mutex_unlock(&replicas->changing);
+    }
+    file_end_alone(file);
+    if (any)
+        fs->calls->follow(fs, file->inode);
+    return r;
+}

@@ -53,12 +53,19 @@ bool subfiles_are_padded(const struct generation *generation, uint64_t size)
 
 int subfiles_pad(struct fs *fs, struct generation *generation, uint64_t size)
 {
+    return subfiles_pad_some(fs, generation, size, NULL);
+}
+
+int subfiles_pad_some(struct fs *fs, struct generation *generation, uint64_t size, const bool which[])
+{
     int r = 0;
 
     for (uint32_t slot = 0; r == 0 && slot < generation->n_slots; slot++) {
         uint64_t want, len, must;
         bool maybe;
 
+        if (which != NULL && !which[slot])
+            continue;
         mutex_lock(generation->meta);
         maybe = may_be_short(generation, slot, size);
         must = generation_must_have(generation, slot);
@@ -232,7 +239,8 @@ static void run_sync(struct chore *chore)
 
 /* Syncs some of the dirty subfiles from *slot on, all at once, so that disks are not waited for one after the other.
  * Moves *slot behind them. */
-static int sync_some(struct fs *fs, struct generation *generation, const struct record_bits *dirty, uint32_t *slot)
+static int sync_some(struct fs *fs, struct generation *generation, const struct record_bits *dirty, const bool which[],
+                     uint32_t *slot)
 {
     struct sync_job sync[SYNCS_AT_ONCE];
     struct chore *chore[SYNCS_AT_ONCE] = { NULL };
@@ -240,7 +248,7 @@ static int sync_some(struct fs *fs, struct generation *generation, const struct 
     int first = 0;
 
     for (; *slot < generation->n_slots && n < SYNCS_AT_ONCE; ++*slot) {
-        if (!bits_has(dirty, *slot))
+        if (!bits_has(dirty, *slot) || (which != NULL && !which[*slot]))
             continue;
         sync[n] = (struct sync_job){ .chore = { .run = run_sync }, .fs = fs, .generation = generation, .slot = *slot };
         chore[n] = &sync[n].chore;
@@ -254,6 +262,12 @@ static int sync_some(struct fs *fs, struct generation *generation, const struct 
 
 int subfiles_sync(struct fs *fs, struct generation *generation)
 {
+    return subfiles_sync_some(fs, generation, NULL);
+}
+
+/* Of some alone the marks stay: one may stand for several. */
+int subfiles_sync_some(struct fs *fs, struct generation *generation, const bool which[])
+{
     struct record_bits dirty;
     int first = 0;
 
@@ -264,11 +278,11 @@ int subfiles_sync(struct fs *fs, struct generation *generation)
     if (bits_none(&dirty))
         return 0;
     for (uint32_t slot = 0; slot < generation->n_slots;) {
-        int r = sync_some(fs, generation, &dirty, &slot);
+        int r = sync_some(fs, generation, &dirty, which, &slot);
 
         first = first != 0 ? first : r;
     }
-    if (first < 0) {
+    if (first < 0 || which != NULL) {
         mutex_lock(generation->meta);
         bits_add(&generation->dirty, &dirty);
         mutex_unlock(generation->meta);

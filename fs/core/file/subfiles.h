@@ -23,6 +23,10 @@ bool subfiles_need_padding(const struct generation *generation, uint64_t size);
 /* Makes the subfiles that are there as long as a file of size bytes demands. io is held exclusively. */
 int subfiles_pad(struct fs *fs, struct generation *generation, uint64_t size);
 
+/* Pads, or syncs, those alone whose slots are marked. */
+int subfiles_pad_some(struct fs *fs, struct generation *generation, uint64_t size, const bool which[]);
+int subfiles_sync_some(struct fs *fs, struct generation *generation, const bool which[]);
+
 /* Cuts off what subfiles have behind the end of a file of size bytes. io is held exclusively. */
 int subfiles_cut(struct fs *fs, struct generation *generation, uint64_t size);
 

@@ -2,6 +2,7 @@
 #include "fs/core/file/target.h"
 
 #include "fs/core/file/plan.h"
+#include "fs/core/file/replicas.h"
 #include "fs/core/file/subfile.h"
 #include "fs/core/file/subfiles.h"
 #include "fs/core/file/transfer.h"
@@ -47,6 +48,8 @@ static void find_kept(struct fs *fs, const struct generation *now, struct target
     const struct placed_layout from = { now->layout, now->rotate };
     const struct placed_layout to = { next->layout, next->rotate };
 
+    if (from.layout == to.layout && from.rotate == to.rotate)
+        return; /* the file is made anew, as it has lost something */
     for (uint32_t slot = 0; slot < next->n_slots; slot++) {
         uint32_t same = placed_layout_same(&from, &to, fs->volume->home, slot);
 
@@ -182,11 +185,18 @@ int target_copy(struct fs *fs, struct file *file, uint64_t lo, uint64_t hi, bool
     leave_out_kept(file->next, &from);
     if (fresh)
         r = fill_look_for_holes(fs, file->now, &from, file->next->solid, &full, &empty);
+    if (r == -EIO && file->replicas != NULL) {
+        full = true; /* what is lost is no hole */
+        empty = false;
+        r = 0;
+    }
     if (r < 0 || empty)
         return r < 0 ? r : TARGET_EMPTY;
     r = transfer_run(fs, file->now, &from, false);
     if (r == 0)
         r = transfer_finish_read(fs, file->now, &from);
+    if (r < 0)
+        r = replicas_read_instead(fs, file, &from, lo, hi, false, r);
     plan_done(&from); /* the plan of fill_write takes its memory */
     return r < 0 ? r : fill_write(fs, file->next->generation, lo, hi, buf, !full);
 }

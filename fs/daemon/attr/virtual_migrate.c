@@ -11,6 +11,7 @@
 #include "fs/core/change/jobs.h"
 #include "fs/core/change/membership.h"
 #include "fs/core/change/relocation.h"
+#include "fs/core/change/repair.h"
 #include "fs/core/file/file.h"
 #include "fs/core/tree/defaults.h"
 #include "fs/core/tree/tree.h"
@@ -250,17 +251,32 @@ static int aim_at_restriped(const struct virtual_call *call, struct aim *aim)
     return text != NULL ? aim_at_text(call, text, aim) : -ENOMEM;
 }
 
+static int refuse_no_room(const struct virtual_call *call, int r)
+{
+    if (r == -ENOSPC)
+        return virtual_refuse(call, r, "no other disk has room for what lies there: 'fallsctl df' tells of each");
+    return virtual_refuse(call, -ENOSPC,
+                          "it has copies 2, and the only other disk with room has the second copy: 'fallsctl disk add' "
+                          "one, or migrate it to a layout without copies");
+}
+
 static int aim_to_leave(const struct virtual_call *call, struct aim *aim)
 {
     struct layout_error error = { 0 };
     int r = membership_choose(call->fs, call->inode, &aim->layout, &aim->start, &error);
 
-    if (r == -ENOSPC)
-        return virtual_refuse(call, r, "no other disk has room for what lies there: 'fallsctl df' tells of each");
-    if (r == -EEXIST)
-        return virtual_refuse(call, -ENOSPC,
-                              "it has copies 2, and the only other disk with room has the second copy: 'fallsctl disk "
-                              "add' one, or migrate it to a layout without copies");
+    if (r == -ENOSPC || r == -EEXIST)
+        return refuse_no_room(call, r);
+    return r < 0 ? virtual_refuse_text(call, r, &error) : 0;
+}
+
+static int aim_to_repair(const struct virtual_call *call, struct aim *aim)
+{
+    struct layout_error error = { 0 };
+    int r = repair_choose(call->fs, call->inode, &aim->layout, &aim->start, &error);
+
+    if (r == -ENOSPC || r == -EEXIST)
+        return refuse_no_room(call, r);
     return r < 0 ? virtual_refuse_text(call, r, &error) : 0;
 }
 
@@ -284,6 +300,8 @@ static int aim_at_word(const struct virtual_call *call, const char *word, struct
 {
     if (strcmp(word, "leave") == 0)
         return aim_to_leave(call, aim);
+    if (strcmp(word, "repair") == 0)
+        return aim_to_repair(call, aim);
     if (strcmp(word, "restripe") == 0)
         return aim_at_restriped(call, aim);
     if (strcmp(word, "auto") == 0)
@@ -396,7 +414,8 @@ static int check_word(const struct virtual_call *call, const char *word)
 
     if (r < 0)
         return r;
-    if (strcmp(word, "restripe") == 0 || strcmp(word, "auto") == 0 || strcmp(word, "leave") == 0)
+    if (strcmp(word, "restripe") == 0 || strcmp(word, "auto") == 0 || strcmp(word, "leave") == 0 ||
+        strcmp(word, "repair") == 0)
         return 0;
     r = layouts_plan(call->fs->layouts, word, &planned, &rotates, &error);
     if (r < 0)
