@@ -3,6 +3,7 @@
 #include "test/core/world_parts.h"
 
 #include "fs/core/change/refill.h"
+#include "fs/core/change/repair.h"
 #include "fs/core/file/file_replicas.h"
 #include "fs/core/file/plan.h"
 #include "fs/core/file/replicas.h"
@@ -132,9 +133,58 @@ static void check_name(struct world *world, int name)
     file_put(world->fs, file);
 }
 
+static void check_names(struct world *world)
+{
+    for (int name = 0; world->why[0] == 0 && name < WORLD_NAMES; name++)
+        if (world_now(world)->file[name] >= 0)
+            check_name(world, name);
+}
+
+/* Has a file repaired, and its replicas filled. */
+static int repair(struct world *world, struct inode *inode)
+{
+    struct layout_error error = { 0 };
+    struct file_layout *layout = NULL;
+    uint32_t start;
+    uint64_t number;
+    int r = repair_choose(world->fs, inode, &layout, &start, &error);
+
+    if (r == 0 && layout != NULL) {
+        r = jobs_add(world->fs->jobs, inode, layout, start, 0, &world_asker, &number);
+        layouts_put(world->fs->layouts, layout);
+        world_finish_jobs(world);
+    }
+    for (int i = 0; i < 2 && refills_step(world->fs->refills); i++)
+        ;
+    return r;
+}
+
+/* Repairs all files. A disk that fails may leave none that has room for a second copy. */
+static bool repair_all(struct world *world)
+{
+    bool done = true;
+
+    world_note(world, "repair\n");
+    for (int name = 0; world->why[0] == 0 && name < WORLD_NAMES; name++) {
+        struct inode *inode;
+        struct stat st;
+        int r;
+
+        if (world_now(world)->file[name] < 0 ||
+            tree_lookup(world->fs, world_parent(world, name), world_name[name], &inode, &st) < 0)
+            continue;
+        r = repair(world, inode);
+        inode_unref(world->fs->inodes, inode);
+        done = done && r >= 0;
+        if (r < 0 && r != -EEXIST && r != -ENOSPC)
+            world_wrong(world, "%s: repair: %s", world_name[name], strerror(-r));
+    }
+    return done;
+}
+
 void world_lose_disk(struct world *world, struct rng *rng)
 {
-    unsigned index = (unsigned) rng_below(rng, world->n_disks);
+    unsigned index = (unsigned) rng_below(rng, world->n_disks), next = (unsigned) rng_below(rng, world->n_disks);
     bool fails = index > 0 && rng_chance(rng, 50);
 
     world_note(world, "disk %u %s\n", index, fails ? "fails" : "loses its subfiles");
@@ -144,9 +194,19 @@ void world_lose_disk(struct world *world, struct rng *rng)
         return;
     if (fails)
         sim_fail(world->sim, world->sim->calls + 1, EIO, true, (int) index);
-    for (int name = 0; world->why[0] == 0 && name < WORLD_NAMES; name++)
-        if (world_now(world)->file[name] >= 0)
-            check_name(world, name);
+    check_names(world);
+    if (world->why[0] == 0 && repair_all(world)) {
+        check_names(world);
+        sim_heal(world->sim);
+        world_abandon(world);
+        if (world->why[0] == 0 && world_mount(world) == 0) {
+            world_abandon(world); /* whose end has all files whole that were looked for */
+            world_note(world, "disk %u loses its subfiles\n", next);
+            remove_objects(world, next);
+            if (world_mount(world) == 0)
+                check_names(world);
+        }
+    }
     sim_heal(world->sim);
     world_abandon(world);
 }

@@ -176,7 +176,11 @@ static int fill(struct refills *refills, struct file *file)
 static bool work_on(struct refills *refills, struct file *file)
 {
     struct fs *fs = refills->fs;
-    int r = fill(refills, file), synced = file_sync_replicas(fs, file);
+    int r = replicas_verify(fs, file), synced;
+
+    if (r == 0)
+        r = fill(refills, file);
+    synced = file_sync_replicas(fs, file);
 
     if (synced == 0)
         (void) file_tidy_replicas(fs, file);

@@ -513,5 +513,6 @@ int replicas_switched(struct fs *fs, struct file *file)
     replicas->map.gen = replicas->map.also_gen = file->record.gen;
     r = replicas_agree(fs, file, replicas);
     mutex_unlock(&replicas->changing);
+    fs->calls->follow(fs, file->inode);
     return r;
 }

@@ -417,66 +417,77 @@ int replicas_fill(struct fs *fs, struct file *file, enum replicas_which which, u
 
 /* -- what is lost -- */
 
-static bool has_lost(struct fs *fs, struct generation *generation)
+static bool is_lost(struct fs *fs, struct generation *generation, uint32_t slot)
 {
-    bool lost = false;
-
-    for (uint32_t slot = 0; !lost && slot < generation->n_slots; slot++) {
-        uint64_t must, len;
-        int r;
-
-        mutex_lock(generation->meta);
-        must = generation_must_have(generation, slot);
-        mutex_unlock(generation->meta);
-        r = must > 0 ? subfile_len(fs, generation, slot, &len) : 0;
-        lost = r < 0 || (must > 0 && len < must);
-    }
-    return lost;
-}
-
-/* Makes a replica lack all it had, and says so on the disks. io is held exclusively. */
-static int begin_anew(struct fs *fs, struct file *file, uint32_t i) REQUIRES(file->replicas->changing)
-{
-    struct replicas *replicas = file->replicas;
-    struct replica *replica = &replicas->replica[i];
-    uint64_t from, to;
+    uint64_t must, len;
     int r;
 
-    replica_entry_done(&replicas->map.replica[i]);
+    mutex_lock(generation->meta);
+    must = generation_must_have(generation, slot);
+    mutex_unlock(generation->meta);
+    r = must > 0 ? subfile_len(fs, generation, slot, &len) : 0;
+    return r == 0 && must > 0 && len < must;
+}
+
+/* Lets subfiles that are lost be made again; whether there are any. */
+static bool demand_no_more(struct fs *fs, struct generation *generation)
+{
+    bool any = false;
+
+    for (uint32_t slot = 0; slot < generation->n_slots; slot++)
+        if (is_lost(fs, generation, slot)) {
+            mutex_lock(generation->meta);
+            bits_clear(&generation->strict_bits, slot);
+            mutex_unlock(generation->meta);
+            any = true;
+        }
+    return any;
+}
+
+/* Whether the file itself has all it must have: what it lacks is filled from replicas, and not the other way. */
+static bool is_whole(struct fs *fs, struct file *file)
+{
+    bool whole = true;
+
+    for (uint32_t slot = 0; whole && slot < file->now->n_slots; slot++)
+        whole = !is_lost(fs, file->now, slot);
+    return whole;
+}
+
+/* Makes a replica lack all it has, though what it has safely stays where it is until it is written again. io is held
+ * exclusively. */
+static int fill_again(struct fs *fs, struct file *file, uint32_t i)
+{
+    struct replicas *replicas = file->replicas;
+    uint64_t from, to;
+    int r = 0;
+
+    if (!demand_no_more(fs, replicas->replica[i].generation))
+        return 0;
+    mutex_lock(&replicas->changing);
+    windows_remove(&replicas->map.replica[i].right, 0, WINDOWS_MAX);
     r = write_map(fs, file);
-    if (r < 0)
-        return r;
-    mutex_lock(&file->meta);
-    replica->generation->strict = 0;
-    mutex_unlock(&file->meta);
     mutex_lock(&replicas->lock);
-    windows_done(&replica->right);
+    if (r == 0)
+        windows_done(&replicas->replica[i].right);
     if (replica_span(&replicas->map, &replicas->map.replica[i], 0, file->record.size, &from, &to))
-        replica_mark_wrong(replica, from, to);
+        replica_mark_wrong(&replicas->replica[i], from, to);
     mutex_unlock(&replicas->lock);
-    return 0;
+    mutex_unlock(&replicas->changing);
+    fs->calls->follow(fs, file->inode);
+    return r;
 }
 
 int replicas_verify(struct fs *fs, struct file *file)
 {
-    struct replicas *replicas;
-    bool any = false;
     int r = fs->read_only ? -EROFS : file_begin_alone(file);
 
     if (r < 0)
         return r;
-    replicas = file->replicas;
-    if (replicas != NULL) {
-        mutex_lock(&replicas->changing);
-        for (uint32_t i = 0; r == 0 && i < replicas->map.n; i++)
-            if (is_one_of(file, i, REPLICAS_ALL) && has_lost(fs, replicas->replica[i].generation)) {
-                r = begin_anew(fs, file, i);
-                any = true;
-            }
-        mutex_unlock(&replicas->changing);
-    }
+    if (file->replicas != NULL && is_whole(fs, file))
+        for (uint32_t i = 0; r == 0 && i < file->replicas->map.n; i++)
+            if (is_one_of(file, i, REPLICAS_ALL))
+                r = fill_again(fs, file, i);
     file_end_alone(file);
-    if (any)
-        fs->calls->follow(fs, file->inode);
     return r;
 }
