@@ -289,6 +289,8 @@ static int skip_hole(struct migration *migration)
     if (next > (int64_t) done)
         atomic_store(&file->next->done, (uint64_t) next);
     file_end_alone(file);
+    if (next == -EIO && file->replicas != NULL)
+        return 1; /* a disk of the file fails: it is gone through window by window */
     return next < 0 ? (int) next : 1;
 }
 

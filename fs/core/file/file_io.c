@@ -63,8 +63,9 @@ static int read_best(struct fs *fs, struct file *file, struct plan *plan, struct
 static int read_somewhere(struct fs *fs, struct file *file, struct plan *plan, struct selection *only, bool is_section)
 {
     int r = read_best(fs, file, plan, only, is_section);
+    const struct lacking lacking = { plan->file_off, plan->file_off + plan->len, false, r };
 
-    return r < 0 ? replicas_read_instead(fs, file, plan, plan->file_off, plan->file_off + plan->len, false, r) : r;
+    return r < 0 ? replicas_read_instead(fs, file, plan, &lacking) : r;
 }
 
 /* Moves bytes into a pipe, if they are one run of one subfile, and returns how many. Errors are passed over: they come
@@ -159,9 +160,11 @@ ssize_t file_read_subfile(struct fs *fs, struct file *file, const struct file_la
         len = sub_off >= sub_len ? 0 : MIN(len, sub_len - sub_off);
         plan_init_share(&plan, layout, slot, sub_off, len, buf);
         r = len > 0 ? read_plan(fs, file->now, &plan) : 0;
-        if (r < 0)
-            r = replicas_read_instead(fs, file, &plan, end_in_file(&plan, 1) - 1, end_in_file(&plan, len), true,
-                                      (int) r);
+        if (r < 0) {
+            const struct lacking lacking = { end_in_file(&plan, 1) - 1, end_in_file(&plan, len), true, (int) r };
+
+            r = replicas_read_instead(fs, file, &plan, &lacking);
+        }
     }
     pthread_rwlock_unlock(&file->io);
     fs_end_io(fs);

@@ -103,10 +103,19 @@ int replicas_switched(struct fs *fs, struct file *file);
 
 /* -- reading -- */
 
-/* Reads from a replica what a plan for bytes [lo, hi) of the file could not read; error: why it could not. is_share: the
- * plan is one for a part of one subfile. */
-int replicas_read_instead(struct fs *fs, struct file *file, const struct plan *plan, uint64_t lo, uint64_t hi,
-                          bool is_share, int error);
+/* Bytes [lo, hi) of the file that could not be read. is_share: they were to be read as a part of one subfile. */
+struct lacking {
+    uint64_t lo, hi;
+    bool is_share;
+    int error;
+};
+
+/* Reads from a replica what a plan for the file could not read. */
+int replicas_read_instead(struct fs *fs, struct file *file, const struct plan *plan, const struct lacking *lacking);
+
+/* Reads like replicas_read_instead what a file is to have from now on that is made anew: of what no fsync had confirmed
+ * that which is left. */
+int replicas_read_for_good(struct fs *fs, struct file *file, const struct plan *plan, const struct lacking *lacking);
 
 /* Finds the generation that a range is best read from, with this selection, or NULL: now, or that of a replica.
  * is_section: it is read for somebody who wants parts of an array, and others may read others. */

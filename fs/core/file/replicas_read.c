@@ -23,8 +23,9 @@ static bool has(const struct file *file, uint32_t i, uint64_t lo, uint64_t hi) R
            !windows_has_any(&replica->wrong, from, to);
 }
 
-/* Whether the second copy has at least what an fsync has confirmed of these bytes. */
-static bool has_safely(const struct file *file, uint32_t i, uint64_t lo, uint64_t hi) REQUIRES(file->replicas->lock)
+/* Whether the second copy has at least what an fsync has confirmed of these bytes: nothing had been from confirmed on. */
+static bool has_safely(const struct file *file, uint32_t i, uint64_t lo, uint64_t hi, uint64_t confirmed)
+    REQUIRES(file->replicas->lock)
 {
     const struct replica_map *map = &file->replicas->map;
     const struct replica *replica = &file->replicas->replica[i];
@@ -32,7 +33,8 @@ static bool has_safely(const struct file *file, uint32_t i, uint64_t lo, uint64_
     bool safe = !replica->is_lost && replica_span(map, &map->replica[i], lo, hi, &from, &to);
 
     for (uint64_t window = from; safe && window < to; window++)
-        safe = !windows_has(&replica->wrong, window) || windows_has(&map->replica[i].safe, window);
+        safe = !windows_has(&replica->wrong, window) || windows_has(&map->replica[i].safe, window) ||
+               window << map->shift >= confirmed;
     return safe;
 }
 
@@ -92,27 +94,45 @@ static int read_all(struct fs *fs, struct generation *generation, const struct p
     return r < 0 ? r : transfer_finish_read(fs, generation, &other);
 }
 
-int replicas_read_instead(struct fs *fs, struct file *file, const struct plan *plan, uint64_t lo, uint64_t hi,
-                          bool is_share, int error)
+static int read_instead(struct fs *fs, struct file *file, const struct plan *plan, const struct lacking *lacking,
+                        uint64_t confirmed)
 {
     struct replicas *replicas = file->replicas;
-    int r = error;
+    int r = lacking->error;
 
-    if (replicas == NULL || error == -ENOMEM)
-        return error;
     for (uint32_t i = 0; r < 0 && i < replicas->map.n; i++) {
         bool is_copy = replica_is_copy(file, &replicas->map.replica[i]), may;
 
         mutex_lock(&replicas->lock);
-        may = is_copy ? has_safely(file, i, lo, hi) : !is_share && has(file, i, lo, hi);
+        may = is_copy ? has_safely(file, i, lacking->lo, lacking->hi, confirmed)
+                      : !lacking->is_share && has(file, i, lacking->lo, lacking->hi);
         mutex_unlock(&replicas->lock);
         if (!may)
             continue;
         r = is_copy ? read_shares(fs, replicas->replica[i].generation, plan)
                     : read_all(fs, replicas->replica[i].generation, plan);
-        r = r < 0 ? error : 0;
+        r = r < 0 ? lacking->error : 0;
     }
     return r;
+}
+
+int replicas_read_instead(struct fs *fs, struct file *file, const struct plan *plan, const struct lacking *lacking)
+{
+    if (file->replicas == NULL || lacking->error == -ENOMEM)
+        return lacking->error;
+    return read_instead(fs, file, plan, lacking, UINT64_MAX);
+}
+
+int replicas_read_for_good(struct fs *fs, struct file *file, const struct plan *plan, const struct lacking *lacking)
+{
+    uint64_t confirmed;
+
+    if (file->replicas == NULL || lacking->error == -ENOMEM)
+        return lacking->error;
+    mutex_lock(&file->meta);
+    confirmed = file->record.durable_size;
+    mutex_unlock(&file->meta);
+    return read_instead(fs, file, plan, lacking, confirmed);
 }
 
 /* -- where a replica is quicker -- */

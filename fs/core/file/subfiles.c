@@ -348,16 +348,29 @@ bool subfiles_count_blocks(struct fs *fs, struct generation *generation, uint64_
     return true;
 }
 
-/* Finds the first data, or the first hole, of one subfile from byte off of the file on, as a byte of the file; size:
- * there is none. */
+/* Finds the first data, or the first hole, of one subfile from byte sub_off on; end: there is none. */
+static int64_t seek_there(struct fs *fs, struct generation *generation, uint32_t slot, int fd, uint64_t sub_off,
+                          uint64_t end, int whence)
+{
+    const struct disk *disk;
+    int64_t at;
+    int r;
+
+    if (fd < 0 || generation->sub[slot].len <= sub_off)
+        return whence == SEEK_HOLE ? (int64_t) sub_off : (int64_t) end;
+    r = subfile_disk(fs, generation, slot, &disk);
+    at = r < 0 ? r : disk_call(disk, seek, fd, sub_off, whence);
+    return at == -ENXIO ? (int64_t) end : at; /* no data behind */
+}
+
+/* The same as bytes of the file; size: there is none. What is lost is no hole, or copying would make zeros of it. */
 static int64_t seek_in_subfile(struct fs *fs, struct generation *generation, uint32_t slot, uint64_t off, uint64_t size,
                                int whence)
 {
     cleanup(errand_leave) struct errand before = errand_at(generation->nodeid, slot);
     const struct nest *nest = file_layout_nest(generation->layout, slot);
     uint64_t sub_off = file_layout_len(generation->layout, slot, off),
-             end = file_layout_len(generation->layout, slot, size);
-    const struct disk *disk;
+             end = file_layout_len(generation->layout, slot, size), must;
     int fd, r = subfile_open(fs, generation, slot, SUBFILE_READ, &fd);
     int64_t at;
 
@@ -365,12 +378,18 @@ static int64_t seek_in_subfile(struct fs *fs, struct generation *generation, uin
         return r;
     if (sub_off >= end)
         return (int64_t) size;
-    if (fd < 0 || (uint64_t) generation->sub[slot].len <= sub_off)
-        return whence == SEEK_HOLE ? (int64_t) nest_select(nest, sub_off) : (int64_t) size;
-    r = subfile_disk(fs, generation, slot, &disk);
-    at = r < 0 ? r : disk_call(disk, seek, fd, sub_off, whence);
-    if (at == -ENXIO)
-        return (int64_t) size; /* no data behind */
+    mutex_lock(generation->meta);
+    must = MIN(generation_must_have(generation, slot), end);
+    mutex_unlock(generation->meta);
+    at = seek_there(fs, generation, slot, fd, sub_off, end, whence);
+    if (at >= 0 && (fd < 0 || generation->sub[slot].len < must)) {
+        uint64_t lost = fd < 0 ? 0 : generation->sub[slot].len; /* from there on, up to must */
+
+        if (whence == SEEK_DATA)
+            at = MIN(at, (int64_t) MAX(lost, sub_off) < (int64_t) must ? (int64_t) MAX(lost, sub_off) : at);
+        else if ((uint64_t) at >= lost && (uint64_t) at < must)
+            at = (int64_t) must;
+    }
     if (at < 0)
         return at;
     return (uint64_t) at < end ? (int64_t) nest_select(nest, (uint64_t) at) : (int64_t) size;

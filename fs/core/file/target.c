@@ -196,7 +196,7 @@ int target_copy(struct fs *fs, struct file *file, uint64_t lo, uint64_t hi, bool
     if (r == 0)
         r = transfer_finish_read(fs, file->now, &from);
     if (r < 0)
-        r = replicas_read_instead(fs, file, &from, lo, hi, false, r);
+        r = replicas_read_for_good(fs, file, &from, &(struct lacking){ lo, hi, false, r });
     plan_done(&from); /* the plan of fill_write takes its memory */
     return r < 0 ? r : fill_write(fs, file->next->generation, lo, hi, buf, !full);
 }
