@@ -220,6 +220,11 @@ static bool note_change(struct file *file, uint64_t lo, uint64_t hi, bool drops)
     return is_right;
 }
 
+int replicas_take_back(struct fs *fs, struct file *file, uint64_t lo, uint64_t hi)
+{
+    return file->replicas != NULL && note_change(file, lo, hi, false) ? take_back(fs, file, lo, hi) : 0;
+}
+
 /* A file that grows gets zeros behind its former end: a window there that is right was never made so long. */
 static int grow_to(struct fs *fs, struct file *file, uint64_t size)
 {

@@ -68,6 +68,9 @@ bool replicas_follow_apart(const struct file *file);
 /* To be called before bytes [lo, hi) change. Where it fails they must not. */
 int replicas_will_change(struct fs *fs, struct file *file, uint64_t lo, uint64_t hi);
 
+/* Has no disk call windows of [lo, hi) right, as much will be written there: so that this is done once. */
+int replicas_take_back(struct fs *fs, struct file *file, uint64_t lo, uint64_t hi);
+
 /* To be called before the file grows to size without a byte being written. */
 int replicas_will_grow(struct fs *fs, struct file *file, uint64_t size);
 
