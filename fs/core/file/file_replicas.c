@@ -260,6 +260,17 @@ static bool has_former(struct file *file)
     return has;
 }
 
+bool file_has_ended_replicas(struct file *file)
+{
+    bool has = false;
+
+    pthread_rwlock_rdlock(&file->io);
+    for (uint32_t i = 0; file->replicas != NULL && !has && i < file->replicas->map.n; i++)
+        has = (file->replicas->map.replica[i].flags & REPLICA_ENDED) != 0;
+    pthread_rwlock_unlock(&file->io);
+    return has;
+}
+
 int file_tidy_replicas(struct fs *fs, struct file *file)
 {
     int r = 0;
