@@ -155,9 +155,8 @@ static int enlarge(struct fs *fs, struct file *file, unsigned shift)
 }
 
 /* Has no disk call any window right any more: the map goes. Its list is written again by the next sync. */
-static int forget_all(struct fs *fs, struct file *file) REQUIRES(file->replicas->changing)
+static int forget_all(struct fs *fs, const struct file *file, struct replicas *replicas) REQUIRES(replicas->changing)
 {
-    struct replicas *replicas = file->replicas;
     int r = replica_map_remove(fs->volume, &replicas->places, file->record.id);
 
     if (r == 0) {
@@ -185,7 +184,7 @@ static int take_back(struct fs *fs, struct file *file, uint64_t lo, uint64_t hi)
     }
     r = replica_map_update(fs->volume, &replicas->places, map, from, MIN(to, MAX(end, from + 1)));
     replicas->shall_replace |= r == REPLICA_MAP_BEHIND;
-    if (r < 0 && (r = forget_all(fs, file)) == 0)
+    if (r < 0 && (r = forget_all(fs, file, replicas)) == 0)
         to = WINDOWS_MAX;
     if (r >= 0) {
         mutex_lock(&replicas->lock);
@@ -455,7 +454,7 @@ int replicas_will_restart(struct fs *fs, struct file *file, uint64_t gen)
         replicas->map.gen = replicas->map.also_gen = file->record.gen;
         r = replica_map_replace(fs->volume, &replicas->places, &replicas->map);
         if (r < 0)
-            r = forget_all(fs, file);
+            r = forget_all(fs, file, replicas);
     }
     mutex_unlock(&replicas->changing);
     return MIN(r, 0);

@@ -86,10 +86,10 @@ int replicas_pad(struct fs *fs, struct file *file, enum replicas_which which)
 /* -- what a sync covers -- */
 
 /* Notes the windows of a replica that have all bytes now. -ENOMEM. */
-static int cover(struct file *file, uint32_t i, uint64_t size) REQUIRES(file->replicas->lock)
+static int cover(struct replicas *replicas, uint32_t i, uint64_t size) REQUIRES(replicas->lock)
 {
-    const struct replica_map *map = &file->replicas->map;
-    struct replica *replica = &file->replicas->replica[i];
+    const struct replica_map *map = &replicas->map;
+    struct replica *replica = &replicas->replica[i];
     uint64_t from, to;
 
     windows_done(&replica->covered);
@@ -116,7 +116,7 @@ int replicas_begin_sync(struct file *file, enum replicas_which which)
     mutex_lock(&replicas->lock);
     for (uint32_t i = 0; r == 0 && i < replicas->map.n; i++)
         if (is_one_of(file, i, which))
-            r = cover(file, i, size);
+            r = cover(replicas, i, size);
     mutex_unlock(&replicas->lock);
     return r;
 }
@@ -138,9 +138,8 @@ static bool is_covered(struct file *file, uint32_t i)
 /* -- telling the disks -- */
 
 /* Takes out of still what somebody is changing who began before the sync. */
-static void leave_out_changing(struct file *file, struct replica *replica) REQUIRES(file->replicas->lock)
+static void leave_out_changing(struct file *file, struct replica *replica, unsigned shift)
 {
-    const unsigned shift = file->replicas->map.shift;
 
     for (uint64_t window = windows_next(&replica->still, 0); window < WINDOWS_MAX;
          window = windows_next(&replica->still, window + 1))
@@ -170,14 +169,14 @@ static bool has_others(const struct windows *more, const struct windows *set)
 
 /* Makes the map tell what the sync has covered: *ret_changed when that is more than before. From here on whoever wants to
  * change a window that is told to be right has that taken back first. */
-static int note_right(struct file *file, uint32_t i, enum replicas_which which, bool *ret_changed)
-    REQUIRES(file->replicas->lock)
+static int note_right(struct file *file, struct replicas *replicas, uint32_t i, enum replicas_which which,
+                      bool *ret_changed) REQUIRES(replicas->lock)
 {
-    struct replica_entry *entry = &file->replicas->map.replica[i];
-    struct replica *replica = &file->replicas->replica[i];
+    struct replica_entry *entry = &replicas->map.replica[i];
+    struct replica *replica = &replicas->replica[i];
     bool tells_safe = replica_is_copy(file, entry) && has_others(&replica->covered, &entry->safe);
 
-    leave_out_changing(file, replica);
+    leave_out_changing(file, replica, replicas->map.shift);
     if (!tells_safe && (which == REPLICAS_COPY || !has_others(&replica->still, &entry->right)))
         return 0;
     *ret_changed = true;
@@ -199,9 +198,8 @@ static void demand(struct file *file, uint32_t i)
     mutex_unlock(&file->meta);
 }
 
-static int write_map(struct fs *fs, struct file *file) REQUIRES(file->replicas->changing)
+static int write_map(struct fs *fs, const struct file *file, struct replicas *replicas) REQUIRES(replicas->changing)
 {
-    struct replicas *replicas = file->replicas;
     uint64_t end = 1;
     int r;
 
@@ -227,10 +225,10 @@ static int tell(struct fs *fs, struct file *file, enum replicas_which which)
     mutex_lock(&replicas->lock);
     for (uint32_t i = 0; r == 0 && i < replicas->map.n; i++)
         if (is_one_of(file, i, which) && !replicas->replica[i].is_lost)
-            r = note_right(file, i, which, &changed);
+            r = note_right(file, replicas, i, which, &changed);
     mutex_unlock(&replicas->lock);
     if (r == 0 && changed)
-        r = write_map(fs, file);
+        r = write_map(fs, file, replicas);
     for (uint32_t i = 0; r == 0 && changed && i < replicas->map.n; i++)
         if (is_one_of(file, i, which) && !replicas->replica[i].is_lost)
             demand(file, i);
@@ -466,7 +464,7 @@ static int fill_again(struct fs *fs, struct file *file, uint32_t i)
         return 0;
     mutex_lock(&replicas->changing);
     windows_remove(&replicas->map.replica[i].right, 0, WINDOWS_MAX);
-    r = write_map(fs, file);
+    r = write_map(fs, file, replicas);
     mutex_lock(&replicas->lock);
     if (r == 0)
         windows_done(&replicas->replica[i].right);
