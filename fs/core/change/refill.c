@@ -170,6 +170,7 @@ static bool work_on(struct refills *refills, struct file *file)
 
     if (synced == 0)
         (void) file_tidy_replicas(fs, file);
+    (void) file_count_blocks(fs, file);
     return r == 0 && synced == 0 && !replicas_are_due(file);
 }
 

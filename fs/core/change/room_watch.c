@@ -277,8 +277,24 @@ int room_statfs(struct room *room, struct inode *inode, struct statvfs *ret_stat
     return r;
 }
 
-bool room_fits(struct room *room, const struct placed_layout *from, const struct placed_layout *to, uint64_t bytes)
+/* Finds the first disk that nobody may write to of those that a file which lies so uses; NULL: there is none. */
+static const struct disk *find_read_only(const struct volume *volume, const struct placed_layout *laying)
 {
+    for (uint32_t slot = 0; slot < file_layout_slots(laying->layout); slot++) {
+        const struct disk *disk = &volume->disk[file_layout_disk(laying->layout, volume->home, laying->rotate, slot)];
+
+        if (disk_is_read_only(disk))
+            return disk;
+    }
+    return NULL;
+}
+
+int room_check(struct room *room, const struct placed_layout *from, const struct placed_layout *to, uint64_t bytes)
+{
+    const struct disk *read_only = find_read_only(room->fs->volume, to);
+
+    if (read_only != NULL)
+        return trouble_tell(read_only, TROUBLE_CALL, -EROFS);
     ask_all(room->fs, false);
-    return space_fits(room->fs->volume, from, to, bytes);
+    return space_fits(room->fs->volume, from, to, bytes) ? 0 : -ENOSPC;
 }

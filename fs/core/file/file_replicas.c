@@ -291,9 +291,14 @@ static void view_one(struct fs *fs, struct file *file, uint32_t i, uint64_t size
     *ret_view = (struct replica_view){ .number = entry->number,
                                        .flags = entry->flags,
                                        .rotate = entry->rotate,
+                                       .asked_lo = entry->lo,
+                                       .asked_hi = entry->hi,
                                        .lo = MIN(entry->lo, size),
                                        .hi = MIN(entry->hi, size),
-                                       .is_lost = replica->is_lost };
+                                       .blocks = replica->blocks,
+                                       .is_lost = replica->is_lost,
+                                       .is_failing = replica->is_failing,
+                                       .error = replica->error };
     if (replica->generation != NULL)
         ret_view->layout = layouts_ref(fs->layouts, replica->generation->layout);
     if (!replica_span(&replicas->map, entry, 0, size, &from, &to))
@@ -315,12 +320,15 @@ uint32_t file_view_replicas(struct fs *fs, struct file *file, struct replica_vie
     pthread_rwlock_rdlock(&file->io);
     replicas = file->replicas;
     if (replicas != NULL) {
+        (void) replicas_count_blocks(fs, file);
         mutex_lock(&replicas->changing);
+        mutex_lock(&file->meta);
         mutex_lock(&replicas->lock);
         for (uint32_t i = 0; i < replicas->map.n; i++)
             if ((replicas->map.replica[i].flags & REPLICA_ENDED) == 0)
                 view_one(fs, file, i, size, &ret_view[n++]);
         mutex_unlock(&replicas->lock);
+        mutex_unlock(&file->meta);
         mutex_unlock(&replicas->changing);
     }
     pthread_rwlock_unlock(&file->io);

@@ -12,9 +12,13 @@ struct replica_view {
     uint16_t flags; /* enum replica_flags */
     uint16_t rotate;
     struct file_layout *layout; /* with a reference; NULL: nobody knows it */
-    uint64_t lo, hi;            /* the bytes that it is to have, no further than the end of the file */
-    uint64_t has, right;        /* bytes that can be read from it, and that the disks call right */
-    bool is_lost;               /* it is of no use until the file is taken into use again */
+    uint64_t asked_lo, asked_hi; /* the bytes that it was asked for; hi UINT64_MAX: to the end of the file */
+    uint64_t lo, hi;             /* those of them that the file has */
+    uint64_t has, right;         /* bytes that can be read from it, and that the disks call right */
+    uint64_t blocks;             /* of 512 bytes, that its subfiles take */
+    bool is_lost;                /* it is of no use until the file is taken into use again */
+    bool is_failing;             /* it could not be read */
+    int error;                   /* why it is lost, or why its last window could not be filled; 0: nobody knows of any */
 };
 
 struct replica_asked {
