@@ -261,8 +261,17 @@ static void update_blocks(struct fs *fs, struct file *file)
 
 int file_count_blocks(struct fs *fs, struct file *file)
 {
+    const uint64_t before = file_blocks(file);
+    int r;
+
+    pthread_rwlock_rdlock(&file->io);
+    (void) subfiles_open(fs, file->now); /* nobody may have read them */
+    pthread_rwlock_unlock(&file->io);
     update_blocks(fs, file);
-    return fs->read_only ? 0 : file_settle(fs, file);
+    r = fs->read_only ? 0 : file_settle(fs, file);
+    if (fs->resized != NULL && file_blocks(file) != before)
+        fs->resized(file->inode);
+    return r;
 }
 
 int file_flush(struct fs *fs, struct file *file)

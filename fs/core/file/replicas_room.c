@@ -2,29 +2,14 @@
 /* How much room replicas take. */
 #include "fs/core/file/replicas.h"
 
-#include "fs/core/file/subfile.h"
 #include "fs/core/file/subfiles.h"
-
-/* Opens all subfiles of a replica that there are; false: a disk does not answer promptly, or not well. */
-static bool open_all(struct fs *fs, struct generation *generation)
-{
-    for (uint32_t slot = 0; slot < generation->n_slots; slot++) {
-        const struct disk *disk;
-        int fd;
-
-        if (subfile_disk(fs, generation, slot, &disk) < 0 || !watch_is_prompt(disk->watch) ||
-            subfile_open(fs, generation, slot, SUBFILE_READ, &fd) < 0)
-            return false;
-    }
-    return true;
-}
 
 static void count_one(struct fs *fs, struct replica *replica)
 {
     struct generation *generation = replica->generation;
     uint64_t blocks;
 
-    if (!open_all(fs, generation) || !subfiles_count_blocks(fs, generation, &blocks))
+    if (!subfiles_open(fs, generation) || !subfiles_count_blocks(fs, generation, &blocks))
         return;
     mutex_lock(generation->meta);
     replica->blocks = blocks;

@@ -38,6 +38,7 @@ static const struct column columns[] = { { "FILE", COLUMN_LEFT },     { "NUMBER"
 
 struct request {
     bool raw;
+    uint32_t n_rows;
     struct paths paths;
     struct table table;
 };
@@ -65,6 +66,7 @@ static void add_row(struct request *request, const char *path, const struct repl
     struct table *table = &request->table;
     char text[SIZE_TEXT];
 
+    request->n_rows++;
     table_add(table, path);
     table_addf(table, "%" PRIu64, replica->number);
     table_add(table, or_unknown(replica->state));
@@ -132,7 +134,7 @@ enum ctl_status ctl_replica_list(int argc, char **argv)
     paths_begin(&request.paths, as_json);
     for (int i = 0; i < args.n; i++)
         list_one(&request, args.word[i]);
-    if (!as_json)
+    if (!as_json && (request.n_rows > 0 || table_is_alone(&options)))
         (void) table_print(&request.table, stdout);
     table_done(&request.table);
     return paths_end(&request.paths);
