@@ -146,20 +146,23 @@ static void yield_to_users(struct refills *refills, uint64_t took)
     }
 }
 
-/* Fills all wrong windows of a file. */
+/* Fills all wrong windows of a file. The result is the first error: the replicas behind are filled anyway. */
 static int fill(struct refills *refills, struct file *file)
 {
     uint64_t cursor = 0;
-    int r = 1;
+    int r = 1, first = 0;
 
-    while (r > 0 && !is_stopped(refills)) {
+    while (r != 0 && !is_stopped(refills)) {
         uint64_t began = clock_ms(), n_io = atomic_load(&refills->fs->n_io);
 
         r = replicas_fill(refills->fs, file, REPLICAS_ALL, &cursor);
+        if (r < 0)
+            cursor = replicas_fill_next(cursor);
         if (r > 0 && users_work(refills->fs, n_io))
             yield_to_users(refills, clock_ms() - began);
+        first = first != 0 ? first : MIN(r, 0);
     }
-    return MIN(r, 0);
+    return first;
 }
 
 /* Does all that is to be done for a file; true when nothing is left. */

@@ -313,24 +313,36 @@ static void view_one(struct fs *fs, struct file *file, uint32_t i, uint64_t size
 
 uint32_t file_view_replicas(struct fs *fs, struct file *file, struct replica_view ret_view[static REPLICAS_MAX])
 {
+    struct replicas *replicas = file->replicas; /* who has some once has them as long as it is in use */
     uint64_t size = file_size(file);
-    struct replicas *replicas;
     uint32_t n = 0;
 
+    if (replicas == NULL)
+        return 0;
     pthread_rwlock_rdlock(&file->io);
-    replicas = file->replicas;
-    if (replicas != NULL) {
-        (void) replicas_count_blocks(fs, file);
-        mutex_lock(&replicas->changing);
-        mutex_lock(&file->meta);
-        mutex_lock(&replicas->lock);
-        for (uint32_t i = 0; i < replicas->map.n; i++)
-            if ((replicas->map.replica[i].flags & REPLICA_ENDED) == 0)
-                view_one(fs, file, i, size, &ret_view[n++]);
-        mutex_unlock(&replicas->lock);
-        mutex_unlock(&file->meta);
-        mutex_unlock(&replicas->changing);
-    }
+    (void) replicas_count_blocks(fs, file);
+    mutex_lock(&replicas->changing);
+    mutex_lock(&file->meta);
+    mutex_lock(&replicas->lock);
+    for (uint32_t i = 0; i < replicas->map.n; i++)
+        if ((replicas->map.replica[i].flags & REPLICA_ENDED) == 0)
+            view_one(fs, file, i, size, &ret_view[n++]);
+    mutex_unlock(&replicas->lock);
+    mutex_unlock(&file->meta);
+    mutex_unlock(&replicas->changing);
+    pthread_rwlock_unlock(&file->io);
+    return n;
+}
+
+uint32_t file_count_replicas(struct file *file)
+{
+    uint32_t n = 0;
+
+    if (file->replicas == NULL)
+        return 0;
+    pthread_rwlock_rdlock(&file->io);
+    for (uint32_t i = 0; i < file->replicas->map.n; i++)
+        n += (file->replicas->map.replica[i].flags & REPLICA_ENDED) == 0;
     pthread_rwlock_unlock(&file->io);
     return n;
 }

@@ -38,6 +38,8 @@ int file_drop_replica(struct fs *fs, struct file *file, uint32_t number);
 
 /* Tells of all replicas but those that are dropped; returns how many there are. */
 uint32_t file_view_replicas(struct fs *fs, struct file *file, struct replica_view ret_view[static REPLICAS_MAX]);
+/* How many file_view_replicas would tell of. */
+uint32_t file_count_replicas(struct file *file);
 void replica_view_done(struct fs *fs, struct replica_view *view);
 
 /* Removes what dropped replicas have left, and drops second copies of how the file lay before, once there is a whole

@@ -138,6 +138,12 @@ int replicas_end_sync(struct fs *fs, struct file *file, enum replicas_which whic
 /* Fills the next wrong window: 1 there may be more, 0 there was none, or an error. No lock is held. */
 int replicas_fill(struct fs *fs, struct file *file, enum replicas_which which, uint64_t *cursor);
 
+/* Where to go on when replicas_fill could not fill a window, and has gone past it: with the next replica. */
+static inline uint64_t replicas_fill_next(uint64_t cursor)
+{
+    return ((cursor - 1) / WINDOWS_MAX + 1) * WINDOWS_MAX;
+}
+
 /* -- for the parts of this module -- */
 
 /* The windows that have bytes of [lo, hi) that a replica is to have: [*ret_from, *ret_to). false: there are none. */

@@ -27,12 +27,11 @@ static const char help[] =
     "  fallsctl replica list /fast/matrix\n"
     "  fallsctl replica list --raw -o FILE,NUMBER,STATE /fast/run7/*\n";
 
-static const struct column columns[] = { { "FILE", COLUMN_LEFT },     { "NUMBER", COLUMN_RIGHT },
-                                         { "STATE", COLUMN_LEFT },    { "FILLED", COLUMN_RIGHT },
-                                         { "HAS", COLUMN_RIGHT },     { "DURABLE", COLUMN_RIGHT },
-                                         { "ROOM", COLUMN_RIGHT },    { "RANGE", COLUMN_LEFT },
-                                         { "ON-WRITE", COLUMN_LEFT }, { "LAYOUT", COLUMN_LEFT },
-                                         { "WHY", COLUMN_LEFT } };
+static const struct column columns[] = {
+    { "FILE", COLUMN_LEFT },     { "NUMBER", COLUMN_RIGHT },  { "STATE", COLUMN_LEFT }, { "FILLED", COLUMN_RIGHT },
+    { "HAS", COLUMN_RIGHT },     { "DURABLE", COLUMN_RIGHT }, { "ROOM", COLUMN_RIGHT }, { "RANGE", COLUMN_LEFT },
+    { "ON-WRITE", COLUMN_LEFT }, { "LAYOUT", COLUMN_LEFT },   { "WHY", COLUMN_LEFT }
+};
 
 #define USUAL "FILE,NUMBER,STATE,FILLED,HAS,DURABLE,ROOM,RANGE,ON-WRITE,LAYOUT"
 

@@ -32,7 +32,8 @@ static enum waiting look(const char *path, uint64_t number, uint64_t *done, uint
         return WAITS;
     attrs_refuse(why, 0, "replica %" PRIu64 " is not filled: %s%s", number,
                  replica->error != NULL ? replica->error : "its layout is lost",
-                 replica_info_is(replica, "lost") ? "; drop it, and add it again" : "; that is tried again now and then");
+                 replica_info_is(replica, "lost") ? "; drop it, and add it again"
+                                                  : "; that is tried again now and then");
     return FAILED;
 }
 

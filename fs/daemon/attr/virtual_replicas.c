@@ -168,21 +168,39 @@ int replicas_json_get(const struct virtual_call *call, FILE *out)
     return 0;
 }
 
+/* Tells how a subfile is, and how long; nobody waits for its disk. */
+static const char *subfile_state(const struct disk *disk, const char *object, uint64_t *ret_len)
+{
+    struct stat st;
+    int r;
+
+    *ret_len = 0;
+    if (!disk_is_present(disk) || !watch_is_prompt(disk->watch))
+        return "offline";
+    r = disk_call(disk, stat, disk->root, object, &st);
+    if (r == 0)
+        *ret_len = (uint64_t) st.st_size;
+    return r == 0 ? "present" : "hole";
+}
+
 static void print_subfiles(FILE *out, const struct virtual_call *call, const struct look *look,
                            const struct replica_view *view)
 {
     for (uint32_t slot = 0; slot < file_layout_slots(view->layout); slot++) {
-        const uint32_t disk = disk_of(call, view, slot);
+        const struct disk *disk = &call->fs->volume->disk[disk_of(call, view, slot)];
         char object[OBJECT_PATH];
+        const char *state;
+        uint64_t len;
 
         object_path(call->fs->volume, look->file->record.id, REPLICA_GEN | view->number, slot, view->layout, object);
+        state = subfile_state(disk, object, &len);
         fprintf(out, "replica=%" PRIu32 " ", view->number);
         if (file_layout_element(view->layout, slot) == ELEMENT_HEADER)
             fputs("element=h", out);
         else
             fprintf(out, "element=%" PRIu32, slot);
-        fprintf(out, " disk=d%" PRIu32 " object=%s/" STAMP_DIR "/%s\n", disk, call->fs->volume->disk[disk].path,
-                object);
+        fprintf(out, " length=%" PRIu64 " state=%s disk=d%" PRIu32 " object=%s/" STAMP_DIR "/%s\n", len, state,
+                disk->index, disk->path, object);
     }
 }
 
@@ -285,7 +303,8 @@ static int add_to(const struct virtual_call *call, struct file *file, const stru
     if (r == 0)
         r = replicate(call->fs, file, asked, rotates, &number, &error);
     if (r == 0)
-        (void) handles_recharge(call->handles, call->inode, file_weight(file)); /* of who has opened it meanwhile, too */
+        (void) handles_recharge(call->handles, call->inode,
+                                file_weight(file)); /* of who has opened it meanwhile, too */
     return r < 0 && call->why[0] == 0 ? refuse_add(call, r, &error) : r;
 }
 
