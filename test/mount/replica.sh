@@ -102,9 +102,14 @@ same 'JSON of its layout counts them' "$(value layout.json "$mnt/f" | jq .replic
 # -- sections are read from it --
 # needs: one is added
 # Other bytes are put where the replica has them: whoever reads those has read the replica.
-printf 'HERE' | dd of="$(object "$mnt/f" 1 2)" conv=notrunc status=none
+object=$(object "$mnt/f" 1 2)
+head -c "$(stat -c %s "$object")" /dev/zero | tr '\0' H >"$work/marked"
+dd if="$work/marked" of="$object" conv=notrunc status=none
 restart -o 'layout=one on d0'
-same 'a view is' "$(head -c 4 "$views/f/two")" HERE
+for name in $(find "${disks[@]}" -path "*/obj/*" -name "*.0.*"); do
+    dd of="$name" oflag=nocache conv=notrunc,fdatasync count=0 status=none # what is in memory is read there
+done
+ok 'a view is' sh -c "dd if='$views/f/two' bs=1M status=none | grep -q HHHHHHHH"
 ok 'the file is not' cmp "$mnt/f" "$work/twin"
 ok 'it goes' replica drop 1 "$mnt/f"
 ok 'and the file is what it was' as_twin "$mnt/f"
@@ -177,9 +182,7 @@ cp "$work/copy" "$work/twin"
 ok 'by views, too' as_twin "$mnt/f"
 ok 'filled' filled "$mnt/f"
 ok 'by views then' as_twin "$mnt/f"
-stop
-ok 'fsck' "$fsck" -n "${disks[@]}"
-start -o ro
+restart -o ro
 ok 'a mount that cannot write reads' as_twin "$mnt/f"
 ok 'and tells' replica list "$mnt/f"
 refused 'it adds none' 'read-only' replica add -S 64K "$mnt/f"

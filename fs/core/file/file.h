@@ -19,14 +19,14 @@ struct target;
 
 struct file {
     struct inode *inode;
-    uint32_t n_users;        /* inode->lock */
-    bool kept;               /* inode->lock; it has no users, and stays since its record could not be stored */
-    struct generation *now;  /* io and meta, both to change it, either to look: a migration puts another in its place */
-    struct target *next;     /* io; the generation that a migration fills, while somebody copies; or NULL */
+    uint32_t n_users;       /* inode->lock */
+    bool kept;              /* inode->lock; it has no users, and stays since its record could not be stored */
+    struct generation *now; /* io and meta, both to change it, either to look: a migration puts another in its place */
+    struct target *next;    /* io; the generation that a migration fills, while somebody copies; or NULL */
     struct replicas *_Atomic replicas; /* io; or NULL */
-    atomic_bool migrates;    /* the record tells of a target: who writes lists the range in ranges */
-    atomic_bool follows;     /* some replica gets what is written: who writes lists the range, too */
-    atomic_uint next_weight; /* what the layout of next weighs, once there was one */
+    atomic_bool migrates;              /* the record tells of a target: who writes lists the range in ranges */
+    atomic_bool follows;               /* some replica gets what is written: who writes lists the range, too */
+    atomic_uint next_weight;           /* what the layout of next weighs, once there was one */
 
     struct mutex sync_lock;
     struct ranges ranges;

@@ -30,8 +30,8 @@ struct replica {
     struct windows still;          /* lock; those of them that nobody has begun to change since */
     atomic_bool is_lost;           /* nobody knows what it has: all windows are wrong */
     atomic_bool is_failing;        /* it could not be read: so it is where the file cannot be read alone */
-    atomic_int error;              /* why it is lost, or why its last window could not be filled; 0: nobody knows of any */
-    uint64_t blocks;               /* meta; that its subfiles took when they were last counted */
+    atomic_int error; /* why it is lost, or why its last window could not be filled; 0: nobody knows of any */
+    uint64_t blocks;  /* meta; that its subfiles took when they were last counted */
 };
 
 /* Lock order: io, changing, meta, lock. */
@@ -39,10 +39,10 @@ struct replicas {
     struct mutex changing; /* held while the map on the disks is changed */
     /* changing; what the disks are told. Its list of replicas changes with io held exclusively, too. */
     struct replica_map map;
-    struct replica_places places; /* io */
-    bool shall_replace;           /* changing; the head on the disks is another one */
+    struct replica_places places;     /* io */
+    bool shall_replace;               /* changing; the head on the disks is another one */
     atomic_uint_least64_t changed_at; /* clock_ms; when somebody last changed the file */
-    uint64_t synced_size;         /* of who syncs the file; how long it was when the sync began */
+    uint64_t synced_size;             /* of who syncs the file; how long it was when the sync began */
     uint64_t blocks; /* the file's meta; that all took when they were last counted, or SUBFILE_LEN_UNKNOWN */
     struct mutex lock;
     struct replica replica[REPLICAS_MAX]; /* one for each of the map's */
@@ -106,6 +106,19 @@ int replicas_switched(struct fs *fs, struct file *file);
  * plan is one for a part of one subfile. */
 int replicas_read_instead(struct fs *fs, struct file *file, const struct plan *plan, uint64_t lo, uint64_t hi,
                           bool is_share, int error);
+
+#define REPLICAS_NONE REPLICAS_MAX
+
+/* What it takes to read a range from the file as it lies now, and from each replica, in ns; below 0: it is not read
+ * there. */
+struct replicas_costs {
+    double now, of[REPLICAS_MAX];
+    uint32_t best; /* that is read, or REPLICAS_NONE: the file as it lies now */
+};
+
+/* Finds that out for a range with this selection, as replicas_choose does, which chooses by it. io is held. */
+void replicas_weigh(struct fs *fs, struct file *file, uint64_t file_off, uint64_t len, const struct selection *only,
+                    bool is_section, struct replicas_costs *ret_costs);
 
 /* Finds the generation that a range is best read from, with this selection, or NULL: now, or that of a replica.
  * is_section: it is read for somebody who wants parts of an array, and others may read others. */

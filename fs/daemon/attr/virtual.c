@@ -48,6 +48,7 @@ static const struct virtual_attr table[] = {
     { "migrate", ON_FILE | ON_DIRECTORY, .get = migrate_get, .set = migrate_set },
     { "replicas", ON_FILE, .get = replicas_get, .set = replicas_set },
     { "replicas.json", ON_FILE, .get = replicas_json_get },
+    { "replicas.cost.", ON_FILE, .get = replicas_cost_get },
     { "replicas.map", ON_FILE, .get = replicas_map_get },
     { "leave.", ON_FILE, .get = leave_get },
     { "disks", ON_DIRECTORY, .get = disks_get, .set = disks_set },

@@ -6,6 +6,7 @@
  *     getfattr -n user.falls.replicas --only-values FILE            a line for each; ENODATA: there is none
  *     getfattr -n user.falls.replicas.json --only-values FILE       the same for programs, none, too
  *     getfattr -n user.falls.replicas.map --only-values FILE        which subfiles they have, as user.falls.map
+ *     getfattr -n 'user.falls.replicas.cost.{(0,7,64,100)}' FILE    what reading these bytes takes from each, as JSON
  */
 #include "fs/core/change/replicate.h"
 #include "fs/core/stub/objects.h"
@@ -13,6 +14,7 @@
 #include "fs/daemon/serve/handle.h"
 #include "fs/json/json.h"
 #include "fs/json/utf8.h"
+#include "ioctl/collective.h"
 
 #include <string.h>
 
@@ -213,6 +215,39 @@ int replicas_map_get(const struct virtual_call *call, FILE *out)
         if (look.view[i].layout != NULL)
             print_subfiles(out, call, &look, &look.view[i]);
     return r == 0 && look.n == 0 ? -ENODATA : r;
+}
+
+#define MAX_WINDOWS 1024 /* that are looked at: those behind cost the same, mostly */
+
+int replicas_cost_get(const struct virtual_call *call, FILE *out)
+{
+    cleanup(nest_freep) struct nest *nest = NULL;
+    struct replica_costs costs;
+    struct layout_error error;
+    struct file *file;
+    struct json json;
+    int r = nest_parse(call->rest, strlen(call->rest), &nest, &error) < 0 ? -ENODATA : 0;
+
+    if (r == 0)
+        r = file_get(call->fs, call->inode, &file);
+    if (r < 0)
+        return r;
+    file_weigh_replicas(call->fs, file, nest, COLLECTIVE_WINDOW, MAX_WINDOWS, &costs);
+    file_put(call->fs, file);
+    json_begin(&json, out);
+    json_u64(&json, "windows", costs.n);
+    json_open(&json, "costs", '[');
+    for (uint32_t i = 0; i < costs.n_of; i++) {
+        json_open(&json, NULL, '{');
+        json_u64(&json, "replica", costs.of[i].number);
+        json_u64(&json, "ns", (uint64_t) costs.of[i].ns);
+        json_u64(&json, "windows", costs.of[i].n);
+        json_u64(&json, "chosen", costs.of[i].chosen);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_end(&json);
+    return 0;
 }
 
 /* -- orders -- */

@@ -26,6 +26,7 @@ int migrate_set(const struct virtual_call *call, const char *value, size_t len);
 int replicas_get(const struct virtual_call *call, FILE *out);
 int replicas_set(const struct virtual_call *call, const char *value, size_t len);
 int replicas_json_get(const struct virtual_call *call, FILE *out);
+int replicas_cost_get(const struct virtual_call *call, FILE *out);
 int replicas_map_get(const struct virtual_call *call, FILE *out);
 int leave_get(const struct virtual_call *call, FILE *out);
 int layouts_get_count(const struct virtual_call *call, FILE *out);
