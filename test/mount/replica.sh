@@ -249,16 +249,73 @@ same 'holes stay holes' "$(of "$mnt/part" 1 room)" 0
 truncate -s 50M "$mnt/part"
 same 'it grows with the file' "$(of "$mnt/part" 1 bytes)" 4194304
 
+# -- costs --
+# needs: a part of a file
+cp "$work/twin" "$mnt/costs"
+ok 'add' replica add -L 'stripe(4K)' --wait "$mnt/costs"
+"$fallsctl" explain --json --view 'stripe(4K,4)' --element 2 "$mnt/costs" >"$work/explained"
+same 'explain says which is read' "$(jq -c '.files[].reads | [.[] | .chosen == .windows], (.[0].seconds > .[1].seconds)' "$work/explained")" '[false,true]
+true'
+ok 'and says so to people' sh -c "'$fallsctl' explain --view 'stripe(4K,4)' --element 2 '$mnt/costs' | grep -q 'from replica 1: .* chosen'"
+same 'of a file without it says nothing' "$("$fallsctl" explain --json "$mnt/part" | jq '.files[].reads | length')" 0
+
 # -- the end of a file --
 # needs: who may, and how many
 # needs: a part of a file
-# needs: another mount
+# needs: costs
 same 'there are some' "$(($(subfiles) > 0))" 1
-rm "$mnt/f" "$mnt/mine" "$mnt/part"
+rm "$mnt/f" "$mnt/mine" "$mnt/part" "$mnt/costs"
 leftovers() {
     find "${disks[@]}" -path '*/.fallsfs/obj/*' -name '*.r*'
 }
 same 'nothing of them stays' "$(left_soon)" ''
 stop
 ok 'fsck' "$fsck" -n "${disks[@]}"
+
+# -- full disks --
+# Each disk is a file system of its own, and has less room than what counts as full.
+small_volume() {
+    local i
+    rm -rf "$work"/d[0-9]*
+    disks=()
+    for i in 0 1; do
+        truncate -s 60M "$work/image$i"
+        mkfs.ext4 -q -m 0 "$work/image$i"
+        disks+=("$work/d$i")
+        mkdir "$work/d$i"
+        mount -o loop "$work/image$i" "$work/d$i" || die 'cannot mount a file system of its own'
+        mkdir "$work/d$i/d"
+    done
+    disks=("$work/d0/d" "$work/d1/d")
+    "$fallsctl" format "${disks[@]}" >"$work/out" 2>&1 || die "format: $(cat "$work/out")"
+}
+
+numbers() {
+    "$fallsctl" replica list --json "$1" 2>/dev/null | jq -c '[.files[].replicas[].number]'
+}
+
+small_volume
+start -o 'layout=one on d1'
+head -c 9000000 /dev/urandom >"$work/twin"
+cp "$work/twin" "$mnt/f"
+ok 'one that follows' replica add -L 'stripe(1M) on d1' --on-write update "$mnt/f"
+ok 'one that does not' replica add -L 'stripe(2M) on d1' --wait "$mnt/f"
+ok 'both are filled' filled "$mnt/f"
+refused 'a third has no room' 'not enough of it' sh -c "dd if=/dev/zero of='$mnt/large' bs=1M count=20 status=none && '$fallsctl' replica add -L 'stripe(4M) on d1' '$mnt/large'"
+same 'nothing goes for that' "$(numbers "$mnt/f")" '[1,2]'
+exec 5<"$mnt/f"
+ok 'who writes gets the room' dd if=/dev/zero of="$mnt/more" bs=1M count=8 status=none
+same 'that the one had which does not follow' "$(numbers "$mnt/f")" '[1]'
+exec 5<&-
+restart -o 'layout=one on d1'
+ok 'who writes on gets the room' dd if=/dev/zero of="$mnt/again" bs=1M count=8 status=none
+same 'of files that nobody uses, too' "$(find "${disks[@]}" -name '*.r1.*' | wc -l)" 0
+ok 'the file is what it was' cmp "$mnt/f" "$work/twin"
+await 100 sh -c "[ \"\$('$fallsctl' replica list --json '$mnt/f' | jq -c '[.files[].replicas[].number]')\" = '[]' ]"
+same 'none is listed' "$(numbers "$mnt/f")" '[]'
+not 'what is full is full' dd if=/dev/zero of="$mnt/end" bs=1M count=60 status=none
+stop
+for name in "$work"/d[01]; do
+    umount "$name"
+done
 finish

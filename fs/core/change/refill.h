@@ -30,6 +30,9 @@ void refills_note(struct refills *refills, struct inode *inode);
 /* Works on the first file that is listed, changed or not. false: none is. For who has no thread. */
 bool refills_step(struct refills *refills);
 
+/* Has replicas that lie on full disks give way, as somebody was refused room, and waits for that, some time. */
+void refills_make_room(struct refills *refills);
+
 /* How many files are listed. */
 uint32_t refills_count(struct refills *refills);
 

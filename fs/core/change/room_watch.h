@@ -38,4 +38,7 @@ int room_statfs(struct room *room, struct inode *inode, struct statvfs *ret_stat
  * one of those that it would lie on can only be read. */
 int room_check(struct room *room, const struct placed_layout *from, const struct placed_layout *to, uint64_t bytes);
 
+/* Finds which disks have hardly any room; NULL: none, or nobody knows. */
+bool *room_full_disks(const struct fs *fs);
+
 #endif

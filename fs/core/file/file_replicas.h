@@ -61,6 +61,11 @@ void file_weigh_replicas(struct fs *fs, struct file *file, const struct nest *ne
 uint32_t file_count_replicas(struct file *file);
 void replica_view_done(struct fs *fs, struct replica_view *view);
 
+/* Drops those replicas of a file, but no second copies, that lie on one of these disks, and that get what is written
+ * (updated), or else those that do not, and returns how many. No range need be free: who waits for room may have one
+ * locked. */
+uint32_t file_give_way(struct fs *fs, struct file *file, const bool on[], bool updated);
+
 /* Removes what dropped replicas have left, and drops second copies of how the file lay before, once there is a whole
  * one of how it lies now. */
 int file_tidy_replicas(struct fs *fs, struct file *file);
