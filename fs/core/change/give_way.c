@@ -10,9 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NEEDED (UINT64_C(8) << 20) /* bytes of any one request; those that writes keep right go for no more */
+
 struct giving {
     struct fs *fs;
-    bool *full; /* disks; NULL: none is any more */
+    bool *full;   /* disks; NULL: none is any more */
+    uint64_t low; /* of these bytes */
     bool updated;
     uint32_t n;
 };
@@ -23,7 +26,7 @@ static void look_again(struct giving *giving, uint32_t n)
     if (n == 0)
         return;
     free(giving->full);
-    giving->full = room_full_disks(giving->fs);
+    giving->full = room_full_disks(giving->fs, giving->low);
 }
 
 /* -- files in use -- */
@@ -179,9 +182,11 @@ uint32_t replicas_give_way(struct fs *fs, bool looks_further)
 
     if (!has_replicas(fs->volume))
         return 0;
-    giving.full = room_full_disks(fs);
     for (int updated = 0; updated < 2; updated++) {
         giving.updated = updated != 0;
+        giving.low = giving.updated ? NEEDED : ROOM_LOW;
+        free(giving.full);
+        giving.full = room_full_disks(fs, giving.low);
         inodes_visit(fs->inodes, visit, &giving);
         for (uint32_t i = 0; looks_further && i < fs->volume->n_disks; i++)
             if (giving.full != NULL && giving.full[i])

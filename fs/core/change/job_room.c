@@ -50,7 +50,7 @@ void jobs_make_room(struct jobs *jobs)
     any = jobs->n > jobs->n_over;
     mutex_unlock(&jobs->lock);
     if (any)
-        full = room_full_disks(jobs->fs);
+        full = room_full_disks(jobs->fs, ROOM_LOW);
     if (full != NULL && jobs->has_thread)
         wait_for_end(jobs, full);
 }

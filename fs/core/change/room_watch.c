@@ -299,9 +299,7 @@ int room_check(struct room *room, const struct placed_layout *from, const struct
     return space_fits(room->fs->volume, from, to, bytes) ? 0 : -ENOSPC;
 }
 
-#define LOW (UINT64_C(64) << 20) /* bytes: a disk that has no more is full, for who was just refused */
-
-bool *room_full_disks(const struct fs *fs)
+bool *room_full_disks(const struct fs *fs, uint64_t low)
 {
     cleanup(freep) bool *full = calloc(STAMP_MAX_DISKS, sizeof *full);
     bool any = false;
@@ -311,7 +309,7 @@ bool *room_full_disks(const struct fs *fs)
         struct statvfs st;
 
         full[i] = disk_is_present(disk) && watch_is_prompt(disk->watch) &&
-                  disk_call(disk, statfs, disk->root, &st) == 0 && st.f_bavail * st.f_frsize < LOW;
+                  disk_call(disk, statfs, disk->root, &st) == 0 && st.f_bavail * st.f_frsize < low;
         any |= full[i];
     }
     return any ? steal(full) : NULL;

@@ -38,7 +38,10 @@ int room_statfs(struct room *room, struct inode *inode, struct statvfs *ret_stat
  * one of those that it would lie on can only be read. */
 int room_check(struct room *room, const struct placed_layout *from, const struct placed_layout *to, uint64_t bytes);
 
-/* Finds which disks have hardly any room; NULL: none, or nobody knows. */
-bool *room_full_disks(const struct fs *fs);
+/* bytes: a disk that has no more is full, for who was just refused */
+#define ROOM_LOW (UINT64_C(64) << 20)
+
+/* Finds which disks have fewer bytes than low; NULL: none, or nobody knows. */
+bool *room_full_disks(const struct fs *fs, uint64_t low);
 
 #endif
