@@ -67,7 +67,7 @@ every() {
 
 # as_twin FILE: it is its twin, read by itself and by a view, whoever has what the kernel remembers
 as_twin() {
-    cmp "$1" "$work/twin" && cat "$views/${1#"$mnt"/}/two" | cmp - <(every "$work/twin")
+    cmp "$1" "$work/twin" && cmp "$views/${1#"$mnt"/}/two" <(every "$work/twin")
 }
 
 make_volume 4
@@ -106,9 +106,8 @@ object=$(object "$mnt/f" 1 2)
 head -c "$(stat -c %s "$object")" /dev/zero | tr '\0' H >"$work/marked"
 dd if="$work/marked" of="$object" conv=notrunc status=none
 restart -o 'layout=one on d0'
-for name in $(find "${disks[@]}" -path "*/obj/*" -name "*.0.*"); do
-    dd of="$name" oflag=nocache conv=notrunc,fdatasync count=0 status=none # what is in memory is read there
-done
+# What is in memory is read there.
+find "${disks[@]}" -path "*/obj/*" -name "*.0.*" -exec dd of={} oflag=nocache conv=notrunc,fdatasync count=0 status=none \;
 ok 'a view is' sh -c "dd if='$views/f/two' bs=1M status=none | grep -q HHHHHHHH"
 ok 'the file is not' cmp "$mnt/f" "$work/twin"
 ok 'it goes' replica drop 1 "$mnt/f"
@@ -257,7 +256,8 @@ ok 'add' replica add -L 'stripe(4K)' --wait "$mnt/costs"
 same 'explain says which is read' "$(jq -c '.files[].reads | [.[] | .chosen == .windows], (.[0].seconds > .[1].seconds)' "$work/explained")" '[false,true]
 true'
 ok 'and says so to people' sh -c "'$fallsctl' explain --view 'stripe(4K,4)' --element 2 '$mnt/costs' | grep -q 'from replica 1: .* chosen'"
-same 'of a file without it says nothing' "$("$fallsctl" explain --json "$mnt/part" | jq '.files[].reads | length')" 0
+printf x >"$mnt/bare"
+same 'of a file without it says nothing' "$("$fallsctl" explain --json "$mnt/bare" | jq '.files[].reads | length')" 0
 
 # -- the end of a file --
 # needs: who may, and how many
