@@ -232,8 +232,11 @@ static int drop_locked(struct fs *fs, struct file *file, uint32_t number) REQUIR
 
 int file_drop_replica(struct fs *fs, struct file *file, uint32_t number)
 {
-    int r = fs->read_only ? -EROFS : file_lock_sync(fs, file);
+    int r;
 
+    if (fs->read_only)
+        return -EROFS;
+    r = file_lock_sync(fs, file);
     if (r != 0)
         return r;
     r = drop_locked(fs, file, number);
