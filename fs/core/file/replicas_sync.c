@@ -50,6 +50,7 @@ static int fail(struct file *file, uint32_t i, bool was_synced, int error)
 
     if (error == -ETIMEDOUT)
         return error; /* the disk was not even asked */
+    replicas->replica[i].error = error;
     if (!replica_is_copy(file, &replicas->map.replica[i])) {
         replicas->replica[i].is_lost = true;
         return 0;
@@ -383,6 +384,8 @@ static int fill_locked(struct fs *fs, struct file *file, uint32_t i, uint64_t lo
         r = lo < hi ? copy_window(fs, file, i, lo, hi, buf) : 0;
         if (r == 0)
             note_filled(file, i, lo, MAX(hi, lo + 1));
+        if (r != -ETIMEDOUT)
+            file->replicas->replica[i].error = r;
     }
     pthread_rwlock_unlock(&file->io);
     return r;
