@@ -28,7 +28,7 @@ static bool has_safely(const struct file *file, uint32_t i, uint64_t lo, uint64_
 {
     const struct replica_map *map = &file->replicas->map;
     const struct replica *replica = &file->replicas->replica[i];
-    uint64_t from, to;
+    uint64_t from = 0, to = 0;
     bool safe = !replica->is_lost && replica_span(map, &map->replica[i], lo, hi, &from, &to);
 
     for (uint64_t window = from; safe && window < to; window++)
