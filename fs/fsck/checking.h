@@ -3,7 +3,8 @@
  *
  *     check.c          the order of things
  *     checking.c       findings
- *     check_names.c    ns/ and todo/: records and their subfiles
+ *     check_names.c    ns/ and todo/: names, and what they lead to
+ *     check_stub.c     a file whose record is valid: its subfiles
  *     settle.c         what a crash left undecided of a file
  *     check_damaged.c  stubs without a valid record
  *     check_objects.c  obj/: what nobody owns
@@ -84,7 +85,7 @@ int check_costs(struct checking *checking);
 /* Checks what users have said of one file or directory; dir and name as disk.h has them. */
 int check_texts(struct checking *checking, int dir, const char *name, const char *path);
 
-/* -- of check_names.c, for check_damaged.c -- */
+/* -- of check_stub.c, for check_names.c and check_damaged.c -- */
 
 /* Checks a stub whose record is valid and its subfiles, and notes it as their owner. */
 int check_stub(struct checking *checking, const char *path, const struct stat *st, const struct record *record, int fd);
