@@ -10,6 +10,7 @@
 #define FALLSFS_FS_CORE_STUB_REPLICA_FILES_H
 
 #include "fs/core/volume/file_layouts.h"
+#include "fs/core/volume/hashes.h"
 #include "fs/core/volume/replica_map.h"
 
 /* Where a map lies. second NULL: there is no second one, or its disk is absent. */
@@ -32,6 +33,11 @@ int replica_map_read_one(const struct volume *volume, const struct disk *disk, c
  * replicas and no bits. -ENOENT: there is none, or none that is whole. */
 int replica_map_read(const struct volume *volume, const struct replica_places *places, const uint8_t id[ID_SIZE],
                      uint64_t gen, struct replica_map *ret_map);
+
+/* Adds the hashes of the layouts that the replicas of a file with this record have, by any of its maps. One that cannot
+ * be read for its damage names none. */
+int replicas_add_layouts(const struct volume *volume, struct layouts *layouts, const struct record *record,
+                         struct hashes *hashes);
 
 /* Writes a map as a whole, durably, to its places: a new series begins. */
 int replica_map_replace(const struct volume *volume, const struct replica_places *places, struct replica_map *map);
