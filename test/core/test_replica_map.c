@@ -207,7 +207,8 @@ Test(replica_map, blocks_of_others)
     }
 }
 
-/* Of two maps of a file those bits count that both have of the same replica and generation. */
+/* Of two maps of a file windows are right that both call so, of the same replica and generation, and safe that one does.
+ */
 Test(replica_map, two_maps)
 {
     for (struct rng rng = rng_from_env(300); rng_next(&rng);) {
@@ -218,20 +219,25 @@ Test(replica_map, two_maps)
         replica_map_encode(&map, bytes);
         cr_assert_eq(replica_map_decode(bytes, replica_map_len(&map), &before), 0);
         cr_assert_eq(replica_map_decode(bytes, replica_map_len(&map), &other), 0);
-        for (uint32_t i = 0; i < other.n; i++)
+        for (uint32_t i = 0; i < other.n; i++) {
             windows_remove(&other.replica[i].right, 3, 70);
+            windows_remove(&map.replica[i].safe, 3, 70);
+            windows_remove(&other.replica[i].safe, 50, 100);
+        }
         if (rng_chance(&rng, 30))
             other.gen = other.also_gen = map.gen + 1;
         if (map.n > 0 && rng_chance(&rng, 30))
             other.replica[0].number = other.next++;
         counts = replica_map_is_of(&other, map.gen);
-        replica_map_and(&map, &other, map.gen);
+        cr_assert_eq(replica_map_join(&map, &other, map.gen), 0);
         for (uint32_t i = 0; i < map.n; i++)
             for (uint64_t k = 0; k < 200; k++) {
-                bool both = counts && other.replica[i].number == map.replica[i].number &&
-                            windows_has(&before.replica[i].right, k) && !(k >= 3 && k < 70);
+                bool same = counts && other.replica[i].number == map.replica[i].number;
+                bool right = same && windows_has(&before.replica[i].right, k) && !(k >= 3 && k < 70);
+                bool safe = windows_has(&before.replica[i].safe, k) && (!(k >= 3 && k < 70) || (same && k < 50));
 
-                cr_assert_eq(windows_has(&map.replica[i].right, k), both, RNG_SEED ": %" PRIu64, rng.seed, k);
+                cr_assert_eq(windows_has(&map.replica[i].right, k), right, RNG_SEED ": %" PRIu64, rng.seed, k);
+                cr_assert_eq(windows_has(&map.replica[i].safe, k), safe, RNG_SEED ": %" PRIu64, rng.seed, k);
             }
         replica_map_done(&map);
         replica_map_done(&other);
@@ -262,9 +268,9 @@ Test(replica_map, larger_windows)
 
 Test(replica_map, windows)
 {
-    cr_expect_eq(replica_shift(0), 20);
-    cr_expect_eq(replica_shift(UINT64_C(64) << 30), 20);
-    cr_expect_eq(replica_shift((UINT64_C(64) << 30) + 1), 21);
-    cr_expect_eq(replica_shift(UINT64_C(1) << 62), 46);
+    cr_expect_eq(replica_shift(REPLICA_USUAL_SHIFT, 0), 20);
+    cr_expect_eq(replica_shift(REPLICA_USUAL_SHIFT, UINT64_C(64) << 30), 20);
+    cr_expect_eq(replica_shift(REPLICA_USUAL_SHIFT, (UINT64_C(64) << 30) + 1), 21);
+    cr_expect_eq(replica_shift(REPLICA_USUAL_SHIFT, UINT64_C(1) << 62), 46);
     cr_expect_eq(replica_block_of(WINDOWS_MAX - 1), REPLICA_BLOCKS - 1);
 }

@@ -77,31 +77,34 @@ static bool is_none(int r)
     return r == -ENOENT || r == -EUCLEAN || r == -EIO;
 }
 
-/* Reads the second map, and leaves of the first those bits that both have. */
+/* Reads the second map, and makes one of both. */
 static int add_second(const struct volume *volume, const struct replica_places *places, const uint8_t id[ID_SIZE],
-                      uint64_t gen, struct replica_map *map, bool has_first)
+                      uint64_t gen, struct replica_map *map, bool has_first, bool *ret_differ)
 {
     struct replica_map second;
     int r = replica_map_read_one(volume, places->second, id, &second);
 
     if (r < 0 && !is_none(r))
         return r;
+    *ret_differ = !has_first || r < 0 || second.series != map->series;
+    if (r == -EIO && has_first)
+        return 0; /* the disk is lost: the other map counts alone */
     if (r < 0) {
-        replica_map_void(map);
+        replica_map_doubt(map);
         return has_first ? 0 : -ENOENT;
     }
     if (has_first) {
-        replica_map_and(map, &second, gen);
+        r = replica_map_join(map, &second, gen);
         replica_map_done(&second);
-        return 0;
+        return r;
     }
-    *map = second; /* its list of replicas is as good; bits need both */
-    replica_map_void(map);
+    *map = second;
+    replica_map_doubt(map);
     return 0;
 }
 
 int replica_map_read(const struct volume *volume, const struct replica_places *places, const uint8_t id[ID_SIZE],
-                     uint64_t gen, struct replica_map *ret_map)
+                     uint64_t gen, struct replica_map *ret_map, bool *ret_differ)
 {
     struct replica_map map = { 0 };
     bool has_first;
@@ -110,8 +113,9 @@ int replica_map_read(const struct volume *volume, const struct replica_places *p
     if (r < 0 && !is_none(r))
         return r;
     has_first = r == 0;
+    *ret_differ = false;
     if (places->second != NULL)
-        r = add_second(volume, places, id, gen, &map, has_first);
+        r = add_second(volume, places, id, gen, &map, has_first, ret_differ);
     else if (!has_first)
         r = -ENOENT;
     if (r < 0) {
@@ -168,7 +172,7 @@ int replica_map_update(const struct volume *volume, const struct replica_places 
     int r = update_one(volume, places->first, map, lo, hi);
 
     if (r == 0 && places->has_second)
-        r = places->second != NULL ? update_one(volume, places->second, map, lo, hi) : -EIO;
+        r = places->second == NULL || update_one(volume, places->second, map, lo, hi) < 0 ? REPLICA_MAP_BEHIND : 0;
     return r;
 }
 
@@ -186,7 +190,9 @@ int replica_map_replace(const struct volume *volume, const struct replica_places
     replica_map_path(volume, map->id, path);
     r = file_text_replace(places->first, path, (const char *) bytes, len);
     if (r == 0 && places->has_second)
-        r = places->second != NULL ? file_text_replace(places->second, path, (const char *) bytes, len) : -EIO;
+        r = places->second == NULL || file_text_replace(places->second, path, (const char *) bytes, len) < 0
+                ? REPLICA_MAP_BEHIND
+                : 0;
     return r;
 }
 
@@ -268,11 +274,12 @@ int replicas_remove_all(const struct volume *volume, struct layouts *layouts, co
 {
     struct replica_places places;
     struct replica_map map;
+    bool differ;
     int r = find_places(volume, layouts, record, &places);
 
     if (r < 0 || places.first == NULL)
         return r;
-    r = replica_map_read(volume, &places, record->id, record->gen, &map);
+    r = replica_map_read(volume, &places, record->id, record->gen, &map, &differ);
     if (r < 0)
         return r == -ENOENT ? 0 : r;
     for (uint32_t i = 0; i < map.n; i++) {

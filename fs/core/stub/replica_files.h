@@ -4,8 +4,8 @@
  *     obj/XX/ID.r          the map, on the home disk; of a file with `copies 2` on a second disk, too
  *     obj/XX/ID.rK.I       the subfiles of replica K
  *
- * Both maps say the same, but for a crash between one and the other: then those bits count that both have. Where the
- * disk of one is lost the other counts alone. */
+ * Both maps say the same, but for a crash between one and the other (replica_map_join). Where the disk of one is lost
+ * the other counts alone. */
 #ifndef FALLSFS_FS_CORE_STUB_REPLICA_FILES_H
 #define FALLSFS_FS_CORE_STUB_REPLICA_FILES_H
 
@@ -29,15 +29,14 @@ void replica_map_path(const struct volume *volume, const uint8_t id[ID_SIZE], ch
 int replica_map_read_one(const struct volume *volume, const struct disk *disk, const uint8_t id[ID_SIZE],
                          struct replica_map *ret_map);
 
-/* Reads the map of a file of that generation, of both places. Without valid bits, or of another generation, it has its
- * replicas and no bits. -ENOENT: there is none, or none that is whole. */
+/* Reads the map of a file of that generation, of both places; *ret_differ: they are to be written anew. Without valid
+ * bits, or of another generation, it has its replicas and no bits. -ENOENT: there is none, or none that is whole. */
 int replica_map_read(const struct volume *volume, const struct replica_places *places, const uint8_t id[ID_SIZE],
-                     uint64_t gen, struct replica_map *ret_map);
+                     uint64_t gen, struct replica_map *ret_map, bool *ret_differ);
 
-/* Adds the hashes of the layouts that the replicas of a file with this record have, by any of its maps. One that cannot
- * be read for its damage names none. */
-int replicas_add_layouts(const struct volume *volume, struct layouts *layouts, const struct record *record,
-                         struct hashes *hashes);
+/* What the next two return where the second place could not be written: it says no more than the first one then, since
+ * those bits count alone that both have, and is to be written anew. */
+#define REPLICA_MAP_BEHIND 1
 
 /* Writes a map as a whole, durably, to its places: a new series begins. */
 int replica_map_replace(const struct volume *volume, const struct replica_places *places, struct replica_map *map);
@@ -55,5 +54,10 @@ int replica_remove_subfiles(const struct volume *volume, const uint8_t id[ID_SIZ
 
 /* Removes all replicas of a file with this record, and their maps: the file goes. */
 int replicas_remove_all(const struct volume *volume, struct layouts *layouts, const struct record *record);
+
+/* Adds the hashes of the layouts that the replicas of a file with this record have, by any of its maps. One that cannot
+ * be read for its damage names none. */
+int replicas_add_layouts(const struct volume *volume, struct layouts *layouts, const struct record *record,
+                         struct hashes *hashes);
 
 #endif

@@ -70,9 +70,9 @@ void replica_map_done(struct replica_map *map)
     *map = (struct replica_map){ 0 };
 }
 
-unsigned replica_shift(uint64_t size)
+unsigned replica_shift(unsigned least, uint64_t size)
 {
-    unsigned shift = REPLICA_MIN_SHIFT;
+    unsigned shift = least;
 
     while (size > (uint64_t) WINDOWS_MAX << shift)
         shift++;
@@ -108,20 +108,28 @@ static const struct replica_entry *find_number(const struct replica_map *map, ui
     return NULL;
 }
 
-void replica_map_and(struct replica_map *map, const struct replica_map *other, uint64_t gen)
+void replica_map_doubt(struct replica_map *map)
 {
-    bool counts = replica_map_is_of(other, gen) && other->shift == map->shift;
+    for (uint32_t i = 0; i < map->n; i++)
+        windows_done(&map->replica[i].right);
+}
+
+int replica_map_join(struct replica_map *map, const struct replica_map *other, uint64_t gen)
+{
+    const bool counts = replica_map_is_of(other, gen) && other->shift == map->shift;
 
     for (uint32_t i = 0; i < map->n; i++) {
         const struct replica_entry *entry = counts ? find_number(other, map->replica[i].number) : NULL;
 
         if (entry == NULL) {
-            replica_entry_done(&map->replica[i]);
+            windows_done(&map->replica[i].right);
             continue;
         }
         windows_and(&map->replica[i].right, &entry->right);
-        windows_and(&map->replica[i].safe, &entry->safe);
+        if (!windows_or(&map->replica[i].safe, &entry->safe))
+            return -ENOMEM;
     }
+    return 0;
 }
 
 /* -- on disk -- */
@@ -210,7 +218,7 @@ void replica_map_encode(const struct replica_map *map, uint8_t *bytes)
 /* Adds the windows that a word of a block has. */
 static int add_word(struct windows *set, uint64_t first, uint64_t word)
 {
-    for (uint64_t i = 0; i < 64; i++)
+    for (uint64_t i = 0; i < 64 && word >> i != 0; i++)
         if ((word >> i & 1) != 0 && (first + i >= WINDOWS_MAX || !windows_add(set, first + i, first + i + 1)))
             return first + i >= WINDOWS_MAX ? -EUCLEAN : -ENOMEM;
     return 0;

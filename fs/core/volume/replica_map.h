@@ -13,6 +13,8 @@
  *     safe    of the second copy of `copies 2` alone: it has what fsyncs have confirmed of the window, though other
  *             bytes of it may have been written since. It counts where the file itself has lost the bytes.
  *
+ * Maps lie in two places where there is a second copy: right is what both say, safe what one says.
+ *
  * What is damaged, or of another generation of the file, says nothing: head and blocks have checksums, and bits without
  * one are clear. A file whose layout is being switched has a map for the generation before, too: the bytes are the
  * same. The head changes with the list of replicas alone, and then the file is replaced as a whole, under another
@@ -23,9 +25,10 @@
 #include "fs/core/volume/record.h"
 #include "fs/core/volume/windows.h"
 
-#define REPLICAS_MAX        6 /* REPLICAS_USERS, the second copy, those that wait to be removed */
-#define REPLICAS_USERS      3 /* that somebody may ask for */
-#define REPLICA_MIN_SHIFT   20
+#define REPLICAS_MAX        6  /* REPLICAS_USERS, the second copy, those that wait to be removed */
+#define REPLICAS_USERS      3  /* that somebody may ask for */
+#define REPLICA_USUAL_SHIFT 20 /* a window has 1 MiB at least */
+#define REPLICA_MIN_SHIFT   6  /* in tests */
 #define REPLICA_MAP_BLOCK   4096
 #define REPLICA_BLOCK_WORDS 254 /* of each of the two bits */
 #define REPLICA_BLOCK_BITS  (REPLICA_BLOCK_WORDS * 64)
@@ -66,8 +69,8 @@ static inline bool replica_map_is_of(const struct replica_map *map, uint64_t gen
     return map->gen == gen || map->also_gen == gen;
 }
 
-/* The shift of windows that are small, and not too many for a file of that size. */
-unsigned replica_shift(uint64_t size);
+/* The least shift of windows from that one on that are not too many for a file of that size. */
+unsigned replica_shift(unsigned least, uint64_t size);
 
 /* Makes a set of windows that are larger by that many bits: one is a member where all were that it is made of. -ENOMEM.
  */
@@ -76,9 +79,13 @@ int replica_coarsen(struct windows *set, unsigned by);
 /* Forgets all bits. */
 void replica_map_void(struct replica_map *map);
 
-/* Leaves the bits that both maps have of the same replica, and that tell of generation gen: each had been cleared
- * before a window changed. */
-void replica_map_and(struct replica_map *map, const struct replica_map *other, uint64_t gen);
+/* Forgets which windows are right. */
+void replica_map_doubt(struct replica_map *map);
+
+/* Makes one map of the two that a file with a second copy has, of generation gen: those windows are right that both call
+ * right, since each was told before a window changed; those are safe that one calls safe, as a crash may have torn a
+ * block of the other. -ENOMEM. */
+int replica_map_join(struct replica_map *map, const struct replica_map *other, uint64_t gen);
 
 /* How long the map is with all blocks that its bits need, and writes it to so many bytes. */
 size_t replica_map_len(const struct replica_map *map);

@@ -112,3 +112,14 @@ void windows_and(struct windows *set, const struct windows *other)
     for (uint32_t i = 0; i < set->n_words; i++)
         set->word[i] &= i < other->n_words ? other->word[i] : 0;
 }
+
+bool windows_or(struct windows *set, const struct windows *other)
+{
+    uint64_t n_words = (windows_end(other) + 63) / 64;
+
+    if (!grow(set, n_words))
+        return false;
+    for (uint64_t i = 0; i < n_words; i++)
+        set->word[i] |= other->word[i];
+    return true;
+}

@@ -41,7 +41,8 @@ uint64_t windows_count(const struct windows *set, uint64_t end);
 /* Makes a copy of a set. -ENOMEM. */
 int windows_copy(const struct windows *set, struct windows *ret_set);
 
-/* Leaves those members that other has, too. */
+/* Leaves those members that other has, too; adds all that other has, false: there is no memory, and none was added. */
 void windows_and(struct windows *set, const struct windows *other);
+bool windows_or(struct windows *set, const struct windows *other);
 
 #endif
