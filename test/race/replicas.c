@@ -234,9 +234,11 @@ static void *do_anything(void *arg)
 
     while (!all->stop) {
         uint64_t off = rng_below(&rng, REGION), len = some_len(&rng, REGION - off);
+        static const char *const what[] = { "write", "punch", "read by all", "section", "sync replicas", "flush" };
+        unsigned which = (unsigned) rng_below(&rng, ARRAY_SIZE(what));
         ssize_t n = 0;
 
-        switch (rng_below(&rng, 6)) {
+        switch (which) {
         case 0:
             memset(bytes, (int) rng_below(&rng, 256), len);
             n = file_write(fs, file, bytes, len, SHARED + off);
@@ -258,7 +260,7 @@ static void *do_anything(void *arg)
             n = rng_chance(&rng, 50) ? file_flush(fs, file) : 0;
             break;
         }
-        must(n >= 0, "something that another one does", n);
+        must(n >= 0, what[which], n);
     }
     return NULL;
 }
