@@ -331,6 +331,8 @@ static int run_all(struct run *run, const struct executor *executor)
     struct collective_plan *plan = run->plan;
     int r = 0;
 
+    if (plan->writes && run->store->ops->will_write != NULL && run->fad.lo < run->fad.hi)
+        r = run->store->ops->will_write(run->store->ctx, run->fad.lo, run->fad.hi - run->fad.lo);
     for (uint32_t i = 0; r == 0 && i < plan->n_shares; i++)
         r = open_share(run, &plan->share[i]);
     if (r == 0 && plan->n_workers == 1)

@@ -32,6 +32,9 @@ struct store_ops {
      * a disk has both. */
     int (*write_only)(void *ctx, const void *buf, size_t len, uint64_t file_off, struct selection *only);
 
+    /* A collective is about to write between these bytes. NULL: the store need not know. */
+    int (*will_write)(void *ctx, uint64_t file_off, uint64_t len);
+
     uint64_t (*size)(void *ctx);
 
     /* Bytes of the file that are in memory anyway, from file_off on: how many of the len lie one after the other there,

@@ -11,6 +11,7 @@
 #include "fs/core/tree/defaults.h"
 #include "fs/core/tree/reap.h"
 #include "fs/core/tree/tree.h"
+#include "fs/core/volume/costs.h"
 #include "fs/core/volume/layout_texts.h"
 #include "fs/core/volume/replica_map.h"
 #include "fs/core/volume/room.h"
@@ -124,6 +125,16 @@ static const struct fs_calls calls = { .moves = call_moves,
 
 /* -- life -- */
 
+/* Learns what disks cost that somebody has measured; the others are thought to be alike. */
+static void learn_costs(struct volume *volume)
+{
+    struct costs costs;
+
+    for (uint32_t i = 0; i < volume->n_disks; i++)
+        if (disk_is_present(&volume->disk[i]) && costs_read(&volume->disk[i], volume->disk[i].uuid, &costs) == 0)
+            costs_learn(&volume->disk[i], &costs);
+}
+
 static int start(struct fs *fs, const struct fs_options *options, struct volume_error *error)
 {
     const struct layout_rule whole = { .layout = drop_const(options->layout), .where = drop_const(options->where) };
@@ -146,6 +157,7 @@ static int start(struct fs *fs, const struct fs_options *options, struct volume_
         r = room_new(fs, &rule, &fs->room);
     if (r < 0)
         return volume_fail(error, r, "cannot start: %s", strerror(-r));
+    learn_costs(fs->volume);
     layouts_begin(fs->layouts, fs->workers);
     r = defaults_new(fs, &whole, options->rule, options->n_rules, &fs->defaults, error);
     if (r < 0 || fs->read_only)

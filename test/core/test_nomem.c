@@ -84,6 +84,7 @@ static bool run_program(struct world *world, uint64_t seed, const struct shortag
         return false;
     world->only_error = -ENOMEM;
     world->migrates = seed % 2 == 0;
+    world->replicates = seed % 4 == 0;
     for (unsigned part = 0; part < N_PARTS && world->why[0] == 0; part++) {
         if (part == KILL)
             kill_daemon(world);

@@ -5,6 +5,7 @@
 #include "fs/core/change/room_watch.h"
 #include "fs/core/disk/walk.h"
 #include "fs/core/file/file.h"
+#include "fs/core/file/file_replicas.h"
 #include "fs/core/stub/stub.h"
 #include "fs/core/tree/defaults.h"
 
@@ -128,6 +129,48 @@ int membership_drop(struct fs *fs, uint32_t index, const struct member *member, 
 }
 
 /* -- one file -- */
+
+static bool is_on_leaving(const struct volume *volume, const struct file_layout *layout)
+{
+    bool is = false;
+
+    for (uint32_t i = 0; !is && i < volume->n_disks; i++)
+        is = !volume_takes(volume, i) && file_layout_names(layout, i);
+    return is;
+}
+
+static int drop_replicas(struct fs *fs, struct file *file, bool *ret_stays)
+{
+    struct replica_view view[REPLICAS_MAX];
+    uint32_t n = file_view_replicas(fs, file, view);
+    int r = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        bool is = view[i].layout != NULL && is_on_leaving(fs->volume, view[i].layout);
+
+        if (r == 0 && is && (view[i].flags & REPLICA_COPY) == 0)
+            r = file_drop_replica(fs, file, view[i].number);
+        else
+            *ret_stays |= is;
+        replica_view_done(fs, &view[i]);
+    }
+    return r == -ENOENT ? 0 : r;
+}
+
+int membership_drop_replicas(struct fs *fs, struct inode *inode, bool *ret_stays)
+{
+    struct file *file;
+    int r = file_get(fs, inode, &file);
+
+    *ret_stays = false;
+    if (r < 0)
+        return r;
+    r = drop_replicas(fs, file, ret_stays);
+    if (r == 0)
+        *ret_stays |= file_has_ended_replicas(file);
+    file_put(fs, file);
+    return r;
+}
 
 static int relocate(struct fs *fs, struct inode *inode, uint32_t thought, struct relocation *ret, uint64_t *ret_lacking)
 {

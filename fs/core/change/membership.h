@@ -20,6 +20,10 @@ int membership_set_leaving(struct fs *fs, uint32_t index, bool leaves, struct vo
 int membership_drop(struct fs *fs, uint32_t index, const struct member *member, uint64_t *ret_left,
                     struct volume_error *ret_error);
 
+/* Drops the replicas of a file that are to have something on a disk that takes nothing new: the file has their bytes.
+ * Second copies go with the layout. *ret_stays: something that the map tells of is still to go from there. */
+int membership_drop_replicas(struct fs *fs, struct inode *inode, bool *ret_stays);
+
 /* Gives the text of the layout that a file would get if this disk left, too: of the same kind, with other disks in
  * place of those that take nothing new, as relocation.h chooses them. NULL: it need not move. -ENOSPC: no disk has
  * room. */

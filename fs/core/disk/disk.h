@@ -107,10 +107,10 @@ struct disk {
     dev_t dev;           /* the file system it lies on; several disks may share one */
     bool is_read_only;   /* of a disk that nobody watches; ask disk_is_read_only */
     atomic_uint_least64_t
-        probed;           /* clock_ms when somebody last wrote there to see whether it fails, twice, and if so 1 */
-    uint64_t read_call;   /* ns that a read takes which follows no other; 0: nobody has measured the disk */
-    double read_byte;     /* ns that each byte takes then */
-    atomic_bool is_tight; /* nearly full: new files go to others, if they may; room.h */
+        probed; /* clock_ms when somebody last wrote there to see whether it fails, twice, and if so 1 */
+    atomic_uint_least64_t read_call; /* ns that a read takes which follows no other; 0: nobody has measured the disk */
+    atomic_uint_least64_t read_mib;  /* ns that each MiB takes then */
+    atomic_bool is_tight;            /* nearly full: new files go to others, if they may; room.h */
     atomic_uint_least64_t share; /* free bytes of its file system, as last told, divided by the disks that lie on it */
     bool nameless; /* files without a name work there: made so, or removed while open. On NFS they do not */
 };
@@ -174,13 +174,16 @@ static inline bool disk_is_read_only(const struct disk *disk)
 }
 
 #define DISK_READ_CALL 100000u /* ns, of a disk that nobody has measured */
-#define DISK_READ_BYTE 0.5
+#define DISK_READ_MIB  500000u
 
 /* What it takes a disk to read so many bytes, in ns. */
 static inline double disk_read_ns(const struct disk *disk, uint64_t bytes)
 {
-    return disk->read_call > 0 ? (double) disk->read_call + disk->read_byte * (double) bytes
-                               : DISK_READ_CALL + DISK_READ_BYTE * (double) bytes;
+    const uint64_t call = atomic_load_explicit(&disk->read_call, memory_order_relaxed);
+    const uint64_t mib = atomic_load_explicit(&disk->read_mib, memory_order_relaxed);
+    const double mibs = (double) bytes / (1 << 20);
+
+    return call > 0 ? (double) call + (double) mib * mibs : DISK_READ_CALL + DISK_READ_MIB * mibs;
 }
 
 /* Whether new files leave the disk out, unless somebody names it: it is read-only, or nearly full. */

@@ -226,8 +226,11 @@ static int drop_locked(struct fs *fs, struct file *file, uint32_t number) REQUIR
 
 int file_drop_replica(struct fs *fs, struct file *file, uint32_t number)
 {
-    int r = fs->read_only ? -EROFS : file_lock_sync(fs, file);
+    int r;
 
+    if (fs->read_only)
+        return -EROFS;
+    r = file_lock_sync(fs, file);
     if (r != 0)
         return r;
     r = drop_locked(fs, file, number);
@@ -284,15 +287,19 @@ static bool has_former(struct file *file)
 /* Finds a replica that is to go; UINT32_MAX: there is none. */
 static uint32_t find_ended(struct file *file)
 {
-    const struct replica_map *map = &file->replicas->map;
     uint32_t found = UINT32_MAX;
 
     pthread_rwlock_rdlock(&file->io);
-    for (uint32_t i = 0; found == UINT32_MAX && i < map->n; i++)
-        if ((map->replica[i].flags & REPLICA_ENDED) != 0)
+    for (uint32_t i = 0; file->replicas != NULL && found == UINT32_MAX && i < file->replicas->map.n; i++)
+        if ((file->replicas->map.replica[i].flags & REPLICA_ENDED) != 0)
             found = i;
     pthread_rwlock_unlock(&file->io);
     return found;
+}
+
+bool file_has_ended_replicas(struct file *file)
+{
+    return find_ended(file) != UINT32_MAX;
 }
 
 int file_tidy_replicas(struct fs *fs, struct file *file)

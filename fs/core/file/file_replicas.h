@@ -36,6 +36,9 @@ int file_drop_replica(struct fs *fs, struct file *file, uint32_t number);
 uint32_t file_view_replicas(struct fs *fs, struct file *file, struct replica_view ret_view[static REPLICAS_MAX]);
 void replica_view_done(struct fs *fs, struct replica_view *view);
 
+/* Whether some that are dropped have not gone yet. */
+bool file_has_ended_replicas(struct file *file);
+
 /* Removes what dropped replicas have left, and drops second copies of how the file lay before, once there is a whole
  * one of how it lies now. */
 int file_tidy_replicas(struct fs *fs, struct file *file);

@@ -59,6 +59,19 @@ static int store_write_only(void *ctx, const void *buf, size_t len, uint64_t fil
     return write_all(ctx, buf, len, file_off, only);
 }
 
+static int store_will_write(void *ctx, uint64_t file_off, uint64_t len)
+{
+    const struct file_store *store = ctx;
+    int r;
+
+    if (store->file->replicas == NULL)
+        return 0;
+    pthread_rwlock_rdlock(&store->file->io);
+    r = replicas_take_back(store->fs, store->file, file_off, file_off + len);
+    pthread_rwlock_unlock(&store->file->io);
+    return r;
+}
+
 static uint64_t store_size(void *ctx)
 {
     const struct file_store *store = ctx;
@@ -204,6 +217,7 @@ struct store file_store_of(struct file_store *file_store)
         .write = store_write,
         .is_apart = store_is_apart,
         .write_only = store_write_only,
+        .will_write = store_will_write,
         .size = store_size,
         .map = store_map,
         .unmap = store_unmap,

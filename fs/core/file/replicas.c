@@ -155,9 +155,8 @@ static int enlarge(struct fs *fs, struct file *file, unsigned shift)
 }
 
 /* Has no disk call any window right any more: the map goes. Its list is written again by the next sync. */
-static int forget_all(struct fs *fs, struct file *file) REQUIRES(file->replicas->changing)
+static int forget_all(struct fs *fs, const struct file *file, struct replicas *replicas) REQUIRES(replicas->changing)
 {
-    struct replicas *replicas = file->replicas;
     int r = replica_map_remove(fs->volume, &replicas->places, file->record.id);
 
     if (r == 0) {
@@ -185,7 +184,7 @@ static int take_back(struct fs *fs, struct file *file, uint64_t lo, uint64_t hi)
     }
     r = replica_map_update(fs->volume, &replicas->places, map, from, MIN(to, MAX(end, from + 1)));
     replicas->shall_replace |= r == REPLICA_MAP_BEHIND;
-    if (r < 0 && (r = forget_all(fs, file)) == 0)
+    if (r < 0 && (r = forget_all(fs, file, replicas)) == 0)
         to = WINDOWS_MAX;
     if (r >= 0) {
         mutex_lock(&replicas->lock);
@@ -218,6 +217,11 @@ static bool note_change(struct file *file, uint64_t lo, uint64_t hi, bool drops)
     }
     mutex_unlock(&replicas->lock);
     return is_right;
+}
+
+int replicas_take_back(struct fs *fs, struct file *file, uint64_t lo, uint64_t hi)
+{
+    return file->replicas != NULL && note_change(file, lo, hi, false) ? take_back(fs, file, lo, hi) : 0;
 }
 
 /* A file that grows gets zeros behind its former end: a window there that is right was never made so long. */
@@ -450,7 +454,7 @@ int replicas_will_restart(struct fs *fs, struct file *file, uint64_t gen)
         replicas->map.gen = replicas->map.also_gen = file->record.gen;
         r = replica_map_replace(fs->volume, &replicas->places, &replicas->map);
         if (r < 0)
-            r = forget_all(fs, file);
+            r = forget_all(fs, file, replicas);
     }
     mutex_unlock(&replicas->changing);
     return MIN(r, 0);

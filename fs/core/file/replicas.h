@@ -68,6 +68,9 @@ bool replicas_follow_apart(const struct file *file);
 /* To be called before bytes [lo, hi) change. Where it fails they must not. */
 int replicas_will_change(struct fs *fs, struct file *file, uint64_t lo, uint64_t hi);
 
+/* Has no disk call windows of [lo, hi) right, as much will be written there: so that this is done once. */
+int replicas_take_back(struct fs *fs, struct file *file, uint64_t lo, uint64_t hi);
+
 /* To be called before the file grows to size without a byte being written. */
 int replicas_will_grow(struct fs *fs, struct file *file, uint64_t size);
 
@@ -140,6 +143,9 @@ int replicas_end_sync(struct fs *fs, struct file *file, enum replicas_which whic
 
 /* Fills the next wrong window: 1 there may be more, 0 there was none, or an error. No lock is held. */
 int replicas_fill(struct fs *fs, struct file *file, enum replicas_which which, uint64_t *cursor);
+
+/* Whether the second copy lacks something that could be filled. io is held. */
+bool replicas_lack_copy(struct file *file);
 
 /* Has those replicas lack all that have lost a subfile, so that they are filled again. */
 int replicas_verify(struct fs *fs, struct file *file);

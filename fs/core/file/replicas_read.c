@@ -12,11 +12,11 @@
 /* -- what a replica has -- */
 
 /* Whether a replica has bytes [lo, hi) as the file has them. */
-static bool has(const struct file *file, uint32_t i, uint64_t lo, uint64_t hi) REQUIRES(file->replicas->lock)
+static bool has(const struct replicas *replicas, uint32_t i, uint64_t lo, uint64_t hi) REQUIRES(replicas->lock)
 {
-    const struct replica_map *map = &file->replicas->map;
+    const struct replica_map *map = &replicas->map;
     const struct replica_entry *entry = &map->replica[i];
-    const struct replica *replica = &file->replicas->replica[i];
+    const struct replica *replica = &replicas->replica[i];
     uint64_t from, to;
 
     return !replica->is_lost && lo >= entry->lo && hi <= entry->hi && replica_span(map, entry, lo, hi, &from, &to) &&
@@ -24,12 +24,12 @@ static bool has(const struct file *file, uint32_t i, uint64_t lo, uint64_t hi) R
 }
 
 /* Whether the second copy has at least what an fsync has confirmed of these bytes: nothing had been from confirmed on. */
-static bool has_safely(const struct file *file, uint32_t i, uint64_t lo, uint64_t hi, uint64_t confirmed)
-    REQUIRES(file->replicas->lock)
+static bool has_safely(const struct replicas *replicas, uint32_t i, uint64_t lo, uint64_t hi, uint64_t confirmed)
+    REQUIRES(replicas->lock)
 {
-    const struct replica_map *map = &file->replicas->map;
-    const struct replica *replica = &file->replicas->replica[i];
-    uint64_t from, to;
+    const struct replica_map *map = &replicas->map;
+    const struct replica *replica = &replicas->replica[i];
+    uint64_t from = 0, to = 0;
     bool safe = !replica->is_lost && replica_span(map, &map->replica[i], lo, hi, &from, &to);
 
     for (uint64_t window = from; safe && window < to; window++)
@@ -45,7 +45,7 @@ static bool may_be_read(struct file *file, uint32_t i, uint64_t lo, uint64_t hi)
     bool may;
 
     mutex_lock(&replicas->lock);
-    may = !replicas->replica[i].is_failing && has(file, i, lo, hi);
+    may = !replicas->replica[i].is_failing && has(replicas, i, lo, hi);
     mutex_unlock(&replicas->lock);
     return may && !ranges_block(&file->ranges, lo, hi);
 }
@@ -104,8 +104,8 @@ static int read_instead(struct fs *fs, struct file *file, const struct plan *pla
         bool is_copy = replica_is_copy(file, &replicas->map.replica[i]), may;
 
         mutex_lock(&replicas->lock);
-        may = is_copy ? has_safely(file, i, lacking->lo, lacking->hi, confirmed)
-                      : !lacking->is_share && has(file, i, lacking->lo, lacking->hi);
+        may = is_copy ? has_safely(replicas, i, lacking->lo, lacking->hi, confirmed)
+                      : !lacking->is_share && has(replicas, i, lacking->lo, lacking->hi);
         mutex_unlock(&replicas->lock);
         if (!may)
             continue;

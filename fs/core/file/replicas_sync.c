@@ -86,10 +86,10 @@ int replicas_pad(struct fs *fs, struct file *file, enum replicas_which which)
 /* -- what a sync covers -- */
 
 /* Notes the windows of a replica that have all bytes now. -ENOMEM. */
-static int cover(struct file *file, uint32_t i, uint64_t size) REQUIRES(file->replicas->lock)
+static int cover(struct replicas *replicas, uint32_t i, uint64_t size) REQUIRES(replicas->lock)
 {
-    const struct replica_map *map = &file->replicas->map;
-    struct replica *replica = &file->replicas->replica[i];
+    const struct replica_map *map = &replicas->map;
+    struct replica *replica = &replicas->replica[i];
     uint64_t from, to;
 
     windows_done(&replica->covered);
@@ -116,7 +116,7 @@ int replicas_begin_sync(struct file *file, enum replicas_which which)
     mutex_lock(&replicas->lock);
     for (uint32_t i = 0; r == 0 && i < replicas->map.n; i++)
         if (is_one_of(file, i, which))
-            r = cover(file, i, size);
+            r = cover(replicas, i, size);
     mutex_unlock(&replicas->lock);
     return r;
 }
@@ -138,9 +138,8 @@ static bool is_covered(struct file *file, uint32_t i)
 /* -- telling the disks -- */
 
 /* Takes out of still what somebody is changing who began before the sync. */
-static void leave_out_changing(struct file *file, struct replica *replica) REQUIRES(file->replicas->lock)
+static void leave_out_changing(struct file *file, struct replica *replica, unsigned shift)
 {
-    const unsigned shift = file->replicas->map.shift;
 
     for (uint64_t window = windows_next(&replica->still, 0); window < WINDOWS_MAX;
          window = windows_next(&replica->still, window + 1))
@@ -170,14 +169,14 @@ static bool has_others(const struct windows *more, const struct windows *set)
 
 /* Makes the map tell what the sync has covered: *ret_changed when that is more than before. From here on whoever wants to
  * change a window that is told to be right has that taken back first. */
-static int note_right(struct file *file, uint32_t i, enum replicas_which which, bool *ret_changed)
-    REQUIRES(file->replicas->lock)
+static int note_right(struct file *file, struct replicas *replicas, uint32_t i, enum replicas_which which,
+                      bool *ret_changed) REQUIRES(replicas->lock)
 {
-    struct replica_entry *entry = &file->replicas->map.replica[i];
-    struct replica *replica = &file->replicas->replica[i];
+    struct replica_entry *entry = &replicas->map.replica[i];
+    struct replica *replica = &replicas->replica[i];
     bool tells_safe = replica_is_copy(file, entry) && has_others(&replica->covered, &entry->safe);
 
-    leave_out_changing(file, replica);
+    leave_out_changing(file, replica, replicas->map.shift);
     if (!tells_safe && (which == REPLICAS_COPY || !has_others(&replica->still, &entry->right)))
         return 0;
     *ret_changed = true;
@@ -199,9 +198,8 @@ static void demand(struct file *file, uint32_t i)
     mutex_unlock(&file->meta);
 }
 
-static int write_map(struct fs *fs, struct file *file) REQUIRES(file->replicas->changing)
+static int write_map(struct fs *fs, const struct file *file, struct replicas *replicas) REQUIRES(replicas->changing)
 {
-    struct replicas *replicas = file->replicas;
     uint64_t end = 1;
     int r;
 
@@ -227,10 +225,10 @@ static int tell(struct fs *fs, struct file *file, enum replicas_which which)
     mutex_lock(&replicas->lock);
     for (uint32_t i = 0; r == 0 && i < replicas->map.n; i++)
         if (is_one_of(file, i, which) && !replicas->replica[i].is_lost)
-            r = note_right(file, i, which, &changed);
+            r = note_right(file, replicas, i, which, &changed);
     mutex_unlock(&replicas->lock);
     if (r == 0 && changed)
-        r = write_map(fs, file);
+        r = write_map(fs, file, replicas);
     for (uint32_t i = 0; r == 0 && changed && i < replicas->map.n; i++)
         if (is_one_of(file, i, which) && !replicas->replica[i].is_lost)
             demand(file, i);
@@ -316,9 +314,15 @@ static int copy_window(struct fs *fs, struct file *file, uint32_t i, uint64_t lo
     return r;
 }
 
-/* Finds the next window that a replica lacks, from *cursor on, and where its bytes are: false: there is none. */
-static bool find_wrong(struct file *file, enum replicas_which which, uint64_t *cursor, uint32_t *ret_i,
-                       uint64_t *ret_lo, uint64_t *ret_hi)
+/* A window that a replica lacks. */
+struct lack {
+    uint32_t i, number; /* of the replica, in the list and for good */
+    unsigned shift;
+    uint64_t lo, hi; /* where its bytes are */
+};
+
+/* Finds the next window that a replica lacks, from *cursor on. false: there is none. */
+static bool find_wrong(struct file *file, enum replicas_which which, uint64_t *cursor, struct lack *ret_lack)
 {
     struct replicas *replicas = file->replicas;
     const uint64_t size = file_size(file);
@@ -326,6 +330,7 @@ static bool find_wrong(struct file *file, enum replicas_which which, uint64_t *c
 
     mutex_lock(&replicas->lock);
     for (; !found && *cursor < (uint64_t) replicas->map.n * WINDOWS_MAX; ++*cursor) {
+        const unsigned shift = replicas->map.shift;
         uint32_t i = (uint32_t) (*cursor / WINDOWS_MAX);
         const struct replica_entry *entry = &replicas->map.replica[i];
         uint64_t window = *cursor % WINDOWS_MAX, next;
@@ -334,13 +339,20 @@ static bool find_wrong(struct file *file, enum replicas_which which, uint64_t *c
                    ? windows_next(&replicas->replica[i].wrong, window)
                    : WINDOWS_MAX;
         *cursor = i * (uint64_t) WINDOWS_MAX + MIN(next, WINDOWS_MAX - 1);
-        *ret_lo = MAX(next << replicas->map.shift, entry->lo);
-        *ret_hi = MIN(MIN((next + 1) << replicas->map.shift, size), entry->hi);
-        *ret_i = i;
-        found = next < WINDOWS_MAX && *ret_lo < *ret_hi;
+        *ret_lack = (struct lack){ i, entry->number, shift, MAX(next << shift, entry->lo),
+                                   MIN(MIN((next + 1) << shift, size), entry->hi) };
+        found = next < WINDOWS_MAX && ret_lack->lo < ret_lack->hi;
     }
     mutex_unlock(&replicas->lock);
     return found;
+}
+
+bool replicas_lack_copy(struct file *file)
+{
+    uint64_t cursor = 0;
+    struct lack lack;
+
+    return file->replicas != NULL && find_wrong(file, REPLICAS_COPY, &cursor, &lack);
 }
 
 /* Notes that a replica has a window. */
@@ -355,24 +367,23 @@ static void note_filled(struct file *file, uint32_t i, uint64_t lo, uint64_t hi)
     mutex_unlock(&replicas->lock);
 }
 
-/* Whether the window of that byte is still to be filled. */
-static bool is_wrong(struct file *file, uint32_t i, uint64_t lo)
+/* Whether the window is still to be filled, now that nobody changes the file there: the list may be another one, and so
+ * may its windows, and how many bytes are in this one. */
+static bool is_still_wrong(struct file *file, enum replicas_which which, struct lack *lack)
 {
-    struct replicas *replicas = file->replicas;
-    bool is;
+    uint64_t cursor = lack->i * (uint64_t) WINDOWS_MAX + (lack->lo >> lack->shift);
+    struct lack now;
 
-    if (replicas == NULL)
+    if (file->replicas == NULL || !find_wrong(file, which, &cursor, &now) || now.number != lack->number ||
+        now.shift != lack->shift || now.lo != lack->lo)
         return false;
-    mutex_lock(&replicas->lock);
-    is = i < replicas->map.n && is_one_of(file, i, REPLICAS_ALL) && !replicas->replica[i].is_lost &&
-         windows_has(&replicas->replica[i].wrong, lo >> replicas->map.shift);
-    mutex_unlock(&replicas->lock);
-    return is;
+    *lack = now;
+    return true;
 }
 
 /* Fills a window with its range locked, so that nobody changes the file there: writes that began before have ended once
  * io was held exclusively. */
-static int fill_locked(struct fs *fs, struct file *file, uint32_t i, uint64_t lo, uint64_t hi, void *buf)
+static int fill_locked(struct fs *fs, struct file *file, enum replicas_which which, struct lack *lack, void *buf)
 {
     int r = file_lock_io(fs, file);
 
@@ -380,11 +391,10 @@ static int fill_locked(struct fs *fs, struct file *file, uint32_t i, uint64_t lo
         return r;
     pthread_rwlock_unlock(&file->io);
     pthread_rwlock_rdlock(&file->io);
-    if (is_wrong(file, i, lo)) {
-        hi = MIN(hi, file_size(file));
-        r = lo < hi ? copy_window(fs, file, i, lo, hi, buf) : 0;
+    if (is_still_wrong(file, which, lack)) {
+        r = copy_window(fs, file, lack->i, lack->lo, lack->hi, buf);
         if (r == 0)
-            note_filled(file, i, lo, MAX(hi, lo + 1));
+            note_filled(file, lack->i, lack->lo, lack->hi);
     }
     pthread_rwlock_unlock(&file->io);
     return r;
@@ -393,25 +403,26 @@ static int fill_locked(struct fs *fs, struct file *file, uint32_t i, uint64_t lo
 int replicas_fill(struct fs *fs, struct file *file, enum replicas_which which, uint64_t *cursor)
 {
     cleanup(freep) void *buf = NULL;
-    uint64_t lo, hi, window;
-    uint32_t i;
+    struct lack lack;
+    uint64_t begin, end;
     int r;
 
     pthread_rwlock_rdlock(&file->io);
-    if (file->replicas == NULL || !find_wrong(file, which, cursor, &i, &lo, &hi)) {
+    if (file->replicas == NULL || !find_wrong(file, which, cursor, &lack)) {
         pthread_rwlock_unlock(&file->io);
         return 0;
     }
-    window = UINT64_C(1) << file->replicas->map.shift;
     pthread_rwlock_unlock(&file->io);
     buf = malloc(PIECE);
     if (buf == NULL)
         return -ENOMEM;
-    r = ranges_lock_behind(&file->ranges, lo - lo % window, lo - lo % window + window);
+    begin = lack.lo >> lack.shift << lack.shift;
+    end = begin + (UINT64_C(1) << lack.shift);
+    r = ranges_lock_behind(&file->ranges, begin, end);
     if (r < 0)
         return r;
-    r = fill_locked(fs, file, i, lo, hi, buf);
-    ranges_unlock(&file->ranges, lo - lo % window, lo - lo % window + window);
+    r = fill_locked(fs, file, which, &lack, buf);
+    ranges_unlock(&file->ranges, begin, end);
     return r < 0 ? r : 1;
 }
 
@@ -466,7 +477,7 @@ static int fill_again(struct fs *fs, struct file *file, uint32_t i)
         return 0;
     mutex_lock(&replicas->changing);
     windows_remove(&replicas->map.replica[i].right, 0, WINDOWS_MAX);
-    r = write_map(fs, file);
+    r = write_map(fs, file, replicas);
     mutex_lock(&replicas->lock);
     if (r == 0)
         windows_done(&replicas->replica[i].right);

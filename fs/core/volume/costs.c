@@ -126,3 +126,11 @@ int costs_write(const struct disk *disk, const struct costs *costs)
 
     return r < 0 ? r : file_text_replace(disk, COSTS_NAME, text, strlen(text));
 }
+
+void costs_learn(struct disk *disk, const struct costs *costs)
+{
+    const uint64_t rate = MAX(costs->read.rate, 1);
+
+    atomic_store_explicit(&disk->read_mib, (UINT64_C(1000000000) << 20) / rate, memory_order_relaxed);
+    atomic_store_explicit(&disk->read_call, MAX(costs->read.call + costs->read.seek, 1), memory_order_relaxed);
+}

@@ -52,4 +52,7 @@ int costs_print(const struct costs *costs, char **ret_text);
 int costs_read(const struct disk *disk, const uint8_t uuid[DISK_UUID_SIZE], struct costs *ret_costs);
 int costs_write(const struct disk *disk, const struct costs *costs);
 
+/* Has the choice between disks go by these costs of a disk from now on. */
+void costs_learn(struct disk *disk, const struct costs *costs);
+
 #endif

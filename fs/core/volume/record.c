@@ -52,6 +52,8 @@ static void get_bits(const uint8_t **at, struct record_bits *ret_bits)
         ret_bits->word[i] = get(at, 8);
 }
 
+#define GEN_LIMIT (UINT64_C(1) << 63) /* names of replicas' objects have numbers from there on (file_layouts.h) */
+
 #define IS_PADDED 1U
 #define HAS_MAP   2U
 
@@ -188,8 +190,9 @@ int record_decode(const uint8_t *bytes, size_t len, struct record *ret_record)
     record.migrated = get(&at, 8);
     record.target_limit = get(&at, 2);
     /* A checksum can be forged: so what others will believe must be in range. */
-    if (record.state > RECORD_DAMAGED || record.oldest_gen > record.gen || record.size > UINT64_C(1) << 62 ||
-        record.durable_size > record.size || (record.hidden_mode & ~0600) != 0 || !is_migration_sound(&record))
+    if (record.state > RECORD_DAMAGED || record.oldest_gen > record.gen || record.gen >= GEN_LIMIT ||
+        record.size > UINT64_C(1) << 62 || record.durable_size > record.size || (record.hidden_mode & ~0600) != 0 ||
+        !is_migration_sound(&record))
         return -EUCLEAN;
     record_encode(&record, again);
     if (memcmp(again, bytes, RECORD_SIZE) != 0)

@@ -8,7 +8,7 @@
 
 /* Reads the costs of a disk; NULL: they are there, else why there are none. A disk that does not answer just now is not
  * waited for. */
-static const char *read_costs(const struct disk *disk, struct costs *costs)
+static const char *read_costs(struct disk *disk, struct costs *costs)
 {
     int r;
 
@@ -17,6 +17,8 @@ static const char *read_costs(const struct disk *disk, struct costs *costs)
     if (disk->watch != NULL && !watch_is_prompt(disk->watch))
         return "the disk does not answer";
     r = costs_read(disk, disk->uuid, costs);
+    if (r == 0)
+        costs_learn(disk, costs); /* somebody has just measured it, mostly */
     switch (-r) {
     case 0:
         return NULL;
@@ -35,13 +37,13 @@ static const char *read_costs(const struct disk *disk, struct costs *costs)
 
 int costs_json_get(const struct virtual_call *call, FILE *out)
 {
-    const struct volume *volume = call->fs->volume;
+    struct volume *volume = call->fs->volume;
     struct json json;
 
     json_begin(&json, out);
     json_open(&json, "disks", '[');
     for (uint32_t i = 0; i < volume->n_disks; i++) {
-        const struct disk *disk = &volume->disk[i];
+        struct disk *disk = &volume->disk[i];
         struct costs costs;
         const char *why = disk->standing != DISK_GONE ? read_costs(disk, &costs) : "the disk has left";
         char name[16];

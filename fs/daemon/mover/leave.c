@@ -2,6 +2,8 @@
 /* Disks that are to leave are emptied, and then dropped.
  *
  *     round 1: all files ──> jobs ──> round 2: what was renamed or busy ──> ... ──> none left: drop the disk */
+#include "fs/core/change/membership.h"
+#include "fs/core/change/refill.h"
 #include "fs/core/volume/file_layouts.h"
 #include "fs/daemon/mover/drop_disk.h"
 #include "fs/daemon/mover/kinds.h"
@@ -11,6 +13,7 @@
 
 #define PATIENCE 20 /* rounds in which nothing becomes of what is to move; and seconds for what no name leads to */
 #define SECOND   1000
+#define FILLING  (600 * SECOND) /* so long second copies may take to be made elsewhere */
 
 /* One round through all files. */
 struct round {
@@ -55,6 +58,24 @@ static void count_before(struct pass *pass, const struct found *found, struct pl
         pass->disks->disk[i].ours += alone->disk[i].ours;
 }
 
+/* Has replicas go from disks that are to leave; whether some are still there. */
+static bool has_replicas_there(struct pass *pass, const struct found *found)
+{
+    struct fs *fs = moving_fs(pass->moving);
+    struct inode *inode;
+    bool stays = false;
+
+    if (pass->moving->order.is_plan || (!found->record.has_map && found->layout->layout->copies < 2))
+        return false;
+    inode = pass_find(pass, found->entry->path);
+    if (inode == NULL)
+        return false;
+    if (membership_drop_replicas(fs, inode, &stays) < 0)
+        stays = true;
+    inode_unref(fs->inodes, inode);
+    return stays;
+}
+
 static int leave_one(struct pass *pass, const struct walk_entry *entry, void *ctx)
 {
     cleanup(relocation_forget) struct placement alone = { .n = pass->disks->n,
@@ -77,7 +98,8 @@ static int leave_one(struct pass *pass, const struct walk_entry *entry, void *ct
     } else {
         r = pass_move(pass, &found, decide_to_leave, NULL);
     }
-    round->n_found += pass->n_begun > before || moving_failed(pass->moving) > failed;
+    if (pass->n_begun > before || moving_failed(pass->moving) > failed || has_replicas_there(pass, &found))
+        round->n_found++;
     layouts_put(moving_fs(pass->moving)->layouts, found.layout);
     return r == -ENODEV ? 0 : r; /* a disk has joined since: the next pass knows it */
 }
@@ -103,6 +125,7 @@ static int go_round(struct moving *moving, struct round *round)
  * to leave, or nothing becomes of those that have to. */
 static int leave_all(struct moving *moving)
 {
+    const uint64_t until = clock_ms() + FILLING;
     uint64_t least = UINT64_MAX;
     int idle = 0, r = 0;
 
@@ -112,7 +135,9 @@ static int leave_all(struct moving *moving)
         r = go_round(moving, &round);
         if (r < 0 || moving->order.is_plan || (round.n_found == 0 && moving_failed(moving) == 0))
             return r;
-        idle = round.n_found < least ? 0 : idle + 1;
+        idle = round.n_found < least || (refills_count(moving_fs(moving)->refills) > 0 && clock_ms() < until)
+                   ? 0
+                   : idle + 1;
         least = MIN(least, round.n_found);
         if ((moving_failed(moving) > 0 && round.pass.n_begun == 0) || idle == PATIENCE) {
             moving_say(moving,
@@ -122,7 +147,7 @@ static int leave_all(struct moving *moving)
                        round.n_found);
             return -EBUSY;
         }
-        if (idle > 0 && !moving_rest(moving, SECOND))
+        if (round.pass.n_begun == 0 && !moving_rest(moving, SECOND))
             return -ECANCELED;
     }
 }
