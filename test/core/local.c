@@ -52,7 +52,7 @@ static void begin_churn(struct local *local)
 
 void local_init(struct local *local, unsigned n_disks, const char *layout)
 {
-    const struct fs_options options = { .layout = layout, .max_fds = 16, .n_threads = 4, .replica_shift = 12 };
+    const struct fs_options options = { .layout = layout, .max_fds = 16, .n_threads = 4, .replica_shift = 8 };
     static const struct cred cred = { .umask = 022 };
     struct volume_error error = { "" };
     struct volume *volume;

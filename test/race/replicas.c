@@ -21,6 +21,7 @@
 #define SHARED    (N_WRITERS * REGION)
 #define TAIL      (SHARED + REGION)
 #define TAIL_MAX  (REGION / 2 * 3)
+#define LONG      (UINT64_C(20) << 20) /* more than the smallest windows reach */
 
 struct region {
     struct local *local;
@@ -175,7 +176,13 @@ static void *write_region(void *arg)
 static void cut(struct region *region)
 {
     uint64_t size = rng_below(&region->rng, TAIL_MAX);
-    int r = file_truncate(region->local->fs, region->local->file, region->begin + size);
+    int r = 0;
+
+    if (rng_chance(&region->rng, 3)) /* windows become larger */
+        r = file_truncate(region->local->fs, region->local->file,
+                          region->begin + rng_between(&region->rng, size, LONG));
+    if (r == 0)
+        r = file_truncate(region->local->fs, region->local->file, region->begin + size);
 
     must(r == 0, "truncate", r);
     if (size < region->size)
