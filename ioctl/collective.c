@@ -10,9 +10,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* What fits the second cache beside the members' memory. */
-#define DEFAULT_WINDOW (UINT64_C(512) << 10)
-
 /* Of lists, whose pieces pass through the caches as well: from each to its place in the next window takes longer than
  * what then lies further away. */
 #define LIST_WINDOW (UINT64_C(2) << 20)
@@ -111,7 +108,7 @@ static uint64_t default_window(const struct fad *fad)
     for (uint32_t i = 0; i < fad->n; i++)
         if (fad->asked[i].list != NULL)
             return LIST_WINDOW;
-    return DEFAULT_WINDOW;
+    return COLLECTIVE_WINDOW;
 }
 
 static uint64_t window_of(const struct fad *fad, const struct division *division, uint64_t most)

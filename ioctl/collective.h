@@ -18,6 +18,7 @@
 
 #include <stdatomic.h>
 
+#define COLLECTIVE_WINDOW      (UINT64_C(512) << 10) /* usually: it fits the second cache beside members' memory */
 #define COLLECTIVE_MAX_WINDOW  (UINT64_C(4) << 20)
 #define COLLECTIVE_MAX_WORKERS 64
 

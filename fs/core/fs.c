@@ -99,6 +99,7 @@ static void call_has(struct fs *fs)
 static void call_make_room(struct fs *fs)
 {
     jobs_make_room(fs->jobs);
+    refills_make_room(fs->refills);
     reaper_wait(fs->reaper); /* what removed and truncated files held may be on its way out */
 }
 

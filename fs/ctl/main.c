@@ -38,6 +38,7 @@ static const char help[] =
     "  profile   what programs did with a file, from a trace, and which layouts fit that\n"
     "  recommend which layout would be best for that, and whether going there pays\n"
     "  migrate   gives files that have bytes another layout, while they are in use\n"
+    "  replica   add, list, drop: files lie in further layouts, too\n"
     "  disk      add, drain, balance: disks join a mounted volume and leave it\n"
     "  jobs      how far that is; pause, resume, cancel, wait\n"
     "  collect   makes one archive for a bug report\n"
@@ -67,6 +68,7 @@ static const struct {
     { "layout", ctl_layout },
     { "map", ctl_map },
     { "migrate", ctl_migrate },
+    { "replica", ctl_replica },
     { "status", ctl_status },
     { "umount", ctl_umount },
     { "collect", ctl_collect },

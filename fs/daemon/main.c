@@ -328,6 +328,7 @@ static int serve_mount(const struct options *options, struct fuse_session *sessi
         r = closing_start(session, mount->collect, &mount->guard, options->timeout, &closing);
     if (r == 0) {
         workers_start(mount->fs->workers);
+        mount->fs->resized = kernel_forgets_attributes;
         r = deadlines_start(mount->deadlines);
         r = r == 0 ? processes_start(mount->processes) : r;
         r = r == 0 ? jobs_start(mount->fs->jobs) : r;
@@ -340,6 +341,8 @@ static int serve_mount(const struct options *options, struct fuse_session *sessi
         mover_resume(mount->mover);
     if (r == 0)
         r = loop(options, session);
+    refills_stop(mount->fs->refills); /* it tells the kernel of blocks */
+    mount->fs->resized = NULL;
     closing_end(closing);
     metrics_file_end(metrics_file);
     if (kernel_forgets_no_more()) /* a thread still tells the kernel, and waits for what nobody serves now */

@@ -54,7 +54,7 @@ sum() {
 }
 
 # Each verb explains itself, with three examples.
-for verb in format status df map extract groups; do
+for verb in format status df map extract groups replica; do
     expect 0 "*usage: fallsctl $verb*examples:*fallsctl $verb*fallsctl $verb*fallsctl $verb*" '' "$verb" --help
     expect 2 '' "*see 'fallsctl $verb --help'*" "$verb" --nonsense
 done
@@ -196,6 +196,22 @@ expect 1 '' 'dir is no file: *' extract d0 d1 d2 dir
 expect 1 '' '../x: *' extract d0 d1 d2 ../x
 expect 1 '' 'dir/link is no file: *' extract d0 d1 d2 dir/link
 expect 1 '' '*home disk d0*is missing*' extract d1 d2 a.dat
+expect 2 '' 'fallsctl replica: add, list or drop? *' replica
+expect 2 '' 'fallsctl replica: add, list or drop?: remove *' replica remove x
+for verb in add list drop; do
+    expect 0 "usage: fallsctl replica $verb*examples:*fallsctl replica $verb*" '' replica "$verb" --help
+done
+expect 2 '' 'fallsctl replica add: which layout? *' replica add x
+expect 2 '' 'fallsctl replica add: which files? *' replica add -S 1M
+expect 2 '' 'fallsctl replica add: not OFFSET:LENGTH, as 1G:64M is: 5 *' replica add -S 1M --only 5 x
+expect 2 '' 'fallsctl replica add: not OFFSET:LENGTH, as 1G:64M is: 5:0 *' replica add -S 1M --only 5:0 x
+expect 2 '' 'fallsctl replica add: --on-write is drop or update, not: both *' replica add -S 1M --on-write both x
+expect 2 '' 'fallsctl replica drop: not the number of a replica, as 1 is: x *' replica drop x y
+expect 2 '' 'fallsctl replica drop: which replica, or --all, and of which files? *' replica drop 1
+expect 2 '' 'fallsctl replica list: which files? *' replica list
+expect 1 '' 'x: is no file or directory in a mounted fallsfs; *' replica list x
+expect 1 '' 'x: is no file or directory in a mounted fallsfs; *' replica add -S 1M x
+json '[.files[] | has("error")]' '[true]' replica drop --all x
 expect 2 '' "fallsctl migrate: not a rate in bytes a second, as 100M is: 5X (*" migrate --limit 5X -L one x
 expect 1 '' 'cannot open the disk nowhere: *' extract nowhere a.dat
 expect 2 '' '*-r and --json need -o*' extract -r d0 d1 d2 dir

@@ -29,18 +29,6 @@ static int choose_start(const struct jobs *jobs, const struct placed_layout *fro
     return r;
 }
 
-/* Finds the first disk that nobody may write to of those that a file which lies so uses; NULL: there is none. */
-static const struct disk *find_read_only(const struct volume *volume, const struct placed_layout *laying)
-{
-    for (uint32_t slot = 0; slot < file_layout_slots(laying->layout); slot++) {
-        const struct disk *disk = &volume->disk[file_layout_disk(laying->layout, volume->home, laying->rotate, slot)];
-
-        if (disk_is_read_only(disk))
-            return disk;
-    }
-    return NULL;
-}
-
 /* Finds how the file of a job will lie. -ENOSPC: there is no room for that; -EROFS: a disk is read-only. */
 static int find_place(struct jobs *jobs, const struct job *job, const struct file_layout *layout, uint32_t start,
                       struct placed_layout *ret_to)
@@ -49,15 +37,12 @@ static int find_place(struct jobs *jobs, const struct job *job, const struct fil
     struct record record;
     struct file_layout *now = file_look(jobs->fs, job->file, &record);
     const struct placed_layout from = { now, record.rotate };
-    const struct disk *read_only;
     int r;
 
     ret_to->layout = layout;
     r = choose_start(jobs, &from, layout, start, &ret_to->rotate);
-    if (r == 0 && (read_only = find_read_only(jobs->fs->volume, ret_to)) != NULL)
-        r = trouble_tell(read_only, TROUBLE_CALL, -EROFS);
-    if (r == 0 && !room_fits(jobs->fs->room, &from, ret_to, bytes))
-        r = -ENOSPC;
+    if (r == 0)
+        r = room_check(jobs->fs->room, &from, ret_to, bytes);
     layouts_put(jobs->fs->layouts, now);
     return r;
 }

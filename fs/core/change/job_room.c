@@ -1,27 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Room on a full disk: jobs that fill it give up what they have copied there. */
 #include "fs/core/change/job_step.h"
-
-#include <sys/statvfs.h>
-
-#define LOW (UINT64_C(64) << 20) /* bytes: a disk that has no more is full, for who was just refused */
-
-/* Finds which disks have hardly any room; NULL: none, or nobody knows. */
-static bool *find_full(const struct fs *fs)
-{
-    cleanup(freep) bool *full = calloc(STAMP_MAX_DISKS, sizeof *full);
-    bool any = false;
-
-    for (uint32_t i = 0; full != NULL && i < fs->volume->n_disks; i++) {
-        const struct disk *disk = &fs->volume->disk[i];
-        struct statvfs st;
-
-        full[i] = disk_is_present(disk) && watch_is_prompt(disk->watch) &&
-                  disk_call(disk, statfs, disk->root, &st) == 0 && st.f_bavail * st.f_frsize < LOW;
-        any |= full[i];
-    }
-    return any ? steal(full) : NULL;
-}
+#include "fs/core/change/room_watch.h"
 
 /* Whether a job writes to one of these disks. The lock is held. */
 static bool fills_one_of(const struct job *job, const bool full[])
@@ -70,7 +50,7 @@ void jobs_make_room(struct jobs *jobs)
     any = jobs->n > jobs->n_over;
     mutex_unlock(&jobs->lock);
     if (any)
-        full = find_full(jobs->fs);
+        full = room_full_disks(jobs->fs, ROOM_LOW);
     if (full != NULL && jobs->has_thread)
         wait_for_end(jobs, full);
 }

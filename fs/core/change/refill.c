@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/core/change/refill.h"
 
+#include "fs/core/change/give_way.h"
 #include "fs/core/change/refill_scan.h"
 #include "fs/core/file/file_replicas.h"
 #include "fs/core/file/replicas.h"
@@ -22,11 +23,13 @@ struct refills {
     pthread_t thread;
     struct mutex lock;
     struct cond changed;
-    struct listed *first;  /* lock */
-    uint32_t n;            /* lock */
-    bool scans;            /* of the thread; files that nobody remembers are to be looked for */
-    bool has_left;         /* of the thread; a file could not be filled */
-    bool has_thread, stop; /* lock */
+    struct listed *first;      /* lock */
+    uint32_t n;                /* lock */
+    bool scans;                /* of the thread; files that nobody remembers are to be looked for */
+    bool has_left;             /* of the thread; a file could not be filled */
+    bool has_thread, stop;     /* lock */
+    uint32_t n_room, n_served; /* lock; how often room was asked for, and of these, how often replicas have given way */
+    uint64_t walked_at; /* clock_ms; when the disks were last gone through for nothing; 0: never. Of the thread */
 };
 
 int refills_new(struct fs *fs, struct refills **ret_refills)
@@ -133,6 +136,17 @@ static struct listed *take(struct refills *refills, uint64_t now) REQUIRES(refil
 
 /* -- work -- */
 
+/* Whether something else is to be done first. */
+static bool is_interrupted(struct refills *refills)
+{
+    bool stop;
+
+    mutex_lock(&refills->lock);
+    stop = refills->stop || refills->n_served != refills->n_room;
+    mutex_unlock(&refills->lock);
+    return stop;
+}
+
 static bool users_work(const struct fs *fs, uint64_t n_io)
 {
     return atomic_load(&fs->n_io) != n_io || atomic_load(&fs->n_io_over) != n_io;
@@ -150,26 +164,29 @@ static void yield_to_users(struct refills *refills, uint64_t took)
         mutex_lock(&refills->lock);
         if (!refills->stop)
             (void) cond_wait_until_ms(&refills->changed, &refills->lock, clock_in_ms(QUIET));
-        go_on = !refills->stop;
+        go_on = !refills->stop && refills->n_served == refills->n_room;
         mutex_unlock(&refills->lock);
         go_on = go_on && users_work(refills->fs, n_io);
     }
 }
 
-/* Fills all wrong windows of a file. */
+/* Fills all wrong windows of a file. The result is the first error: the replicas behind are filled anyway. */
 static int fill(struct refills *refills, struct file *file)
 {
     uint64_t cursor = 0;
-    int r = 1;
+    int r = 1, first = 0;
 
-    while (r > 0 && !is_stopped(refills)) {
+    while (r != 0 && !is_interrupted(refills)) {
         uint64_t began = clock_ms(), n_io = atomic_load(&refills->fs->n_io);
 
         r = replicas_fill(refills->fs, file, REPLICAS_ALL, &cursor);
+        if (r < 0)
+            cursor = replicas_fill_next(cursor);
         if (r > 0 && users_work(refills->fs, n_io))
             yield_to_users(refills, clock_ms() - began);
+        first = first != 0 ? first : MIN(r, 0);
     }
-    return MIN(r, 0);
+    return first;
 }
 
 /* Does all that is to be done for a file; true when nothing is left. */
@@ -184,6 +201,7 @@ static bool work_on(struct refills *refills, struct file *file)
 
     if (synced == 0)
         (void) file_tidy_replicas(fs, file);
+    (void) file_count_blocks(fs, file);
     return r == 0 && synced == 0 && !replicas_are_due(file);
 }
 
@@ -249,6 +267,45 @@ void refills_scan(struct refills *refills)
         refills->scans = false;
 }
 
+/* -- room -- */
+
+#define WALK_AGAIN 60000 /* ms, after the disks were gone through for nothing */
+
+void refills_make_room(struct refills *refills)
+{
+    uint64_t until = clock_in_ms(WATCH_STALL);
+    uint32_t number;
+
+    mutex_lock(&refills->lock);
+    if (refills->has_thread) {
+        number = ++refills->n_room;
+        cond_broadcast(&refills->changed);
+        while (!refills->stop && (int32_t) (refills->n_served - number) < 0 &&
+               cond_wait_until_ms(&refills->changed, &refills->lock, until)) {
+        }
+    }
+    mutex_unlock(&refills->lock);
+}
+
+static void serve_room(struct refills *refills)
+{
+    uint64_t now = clock_ms();
+    bool walks = refills->walked_at == 0 || now > refills->walked_at + WALK_AGAIN;
+    uint32_t number;
+
+    mutex_lock(&refills->lock);
+    number = refills->n_room;
+    mutex_unlock(&refills->lock);
+    if (replicas_give_way(refills->fs, walks) > 0)
+        refills->walked_at = 0;
+    else if (walks)
+        refills->walked_at = now;
+    mutex_lock(&refills->lock);
+    refills->n_served = number;
+    cond_broadcast(&refills->changed);
+    mutex_unlock(&refills->lock);
+}
+
 static void *work(void *arg)
 {
     struct refills *refills = arg;
@@ -257,13 +314,17 @@ static void *work(void *arg)
     refills_scan(refills);
     while (go_on) {
         struct listed *listed;
+        bool room;
 
         mutex_lock(&refills->lock);
-        listed = refills->stop ? NULL : take(refills, clock_ms());
-        if (listed == NULL && !refills->stop)
+        room = refills->n_served != refills->n_room;
+        listed = refills->stop || room ? NULL : take(refills, clock_ms());
+        if (listed == NULL && !refills->stop && !room)
             (void) cond_wait_until_ms(&refills->changed, &refills->lock, clock_in_ms(REFILL_AFTER / 10));
         go_on = !refills->stop;
         mutex_unlock(&refills->lock);
+        if (room && go_on)
+            serve_room(refills);
         if (listed != NULL)
             work_on_listed(refills, listed, true);
     }

@@ -33,6 +33,9 @@ bool refills_step(struct refills *refills);
 /* Lists files that an earlier mount has left, if it did not end well: the thread does so first. For who has none. */
 void refills_scan(struct refills *refills);
 
+/* Has replicas that lie on full disks give way, as somebody was refused room, and waits for that, some time. */
+void refills_make_room(struct refills *refills);
+
 /* How many files are listed. */
 uint32_t refills_count(struct refills *refills);
 

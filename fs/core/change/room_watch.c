@@ -277,8 +277,40 @@ int room_statfs(struct room *room, struct inode *inode, struct statvfs *ret_stat
     return r;
 }
 
-bool room_fits(struct room *room, const struct placed_layout *from, const struct placed_layout *to, uint64_t bytes)
+/* Finds the first disk that nobody may write to of those that a file which lies so uses; NULL: there is none. */
+static const struct disk *find_read_only(const struct volume *volume, const struct placed_layout *laying)
 {
+    for (uint32_t slot = 0; slot < file_layout_slots(laying->layout); slot++) {
+        const struct disk *disk = &volume->disk[file_layout_disk(laying->layout, volume->home, laying->rotate, slot)];
+
+        if (disk_is_read_only(disk))
+            return disk;
+    }
+    return NULL;
+}
+
+int room_check(struct room *room, const struct placed_layout *from, const struct placed_layout *to, uint64_t bytes)
+{
+    const struct disk *read_only = find_read_only(room->fs->volume, to);
+
+    if (read_only != NULL)
+        return trouble_tell(read_only, TROUBLE_CALL, -EROFS);
     ask_all(room->fs, false);
-    return space_fits(room->fs->volume, from, to, bytes);
+    return space_fits(room->fs->volume, from, to, bytes) ? 0 : -ENOSPC;
+}
+
+bool *room_full_disks(const struct fs *fs, uint64_t low)
+{
+    cleanup(freep) bool *full = calloc(STAMP_MAX_DISKS, sizeof *full);
+    bool any = false;
+
+    for (uint32_t i = 0; full != NULL && i < fs->volume->n_disks; i++) {
+        const struct disk *disk = &fs->volume->disk[i];
+        struct statvfs st;
+
+        full[i] = disk_is_present(disk) && watch_is_prompt(disk->watch) &&
+                  disk_call(disk, statfs, disk->root, &st) == 0 && st.f_bavail * st.f_frsize < low;
+        any |= full[i];
+    }
+    return any ? steal(full) : NULL;
 }

@@ -140,6 +140,9 @@ int file_flush(struct fs *fs, struct file *file);
 /* How many 512-byte blocks a file takes, as far as that can be told without asking the disks. */
 uint64_t file_blocks(struct file *file);
 
+/* Counts the blocks of a file and stores how many there are, once its replicas have become larger or smaller. */
+int file_count_blocks(struct fs *fs, struct file *file);
+
 /* Makes everything written so far durable; with data_only all but the times. */
 int file_sync(struct fs *fs, struct file *file, bool data_only);
 

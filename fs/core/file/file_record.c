@@ -212,13 +212,15 @@ void file_touch(struct file *file, uint64_t len)
 }
 
 /* Estimates how many blocks a file takes, without asking disks: those that were counted, and what was written since,
- * but no more than the lengths of its subfiles make. */
+ * but no more than the lengths of its subfiles make, and what replicas took. */
 static uint64_t estimate_blocks(const struct file *file) REQUIRES(file->meta)
 {
-    uint64_t most = 0;
+    uint64_t most = replicas_blocks(file), counted = file->record.blocks + (file->written + 4095) / 4096 * 8;
 
     if (file->written == 0)
         return file->record.blocks;
+    if (most == SUBFILE_LEN_UNKNOWN)
+        return counted;
     for (uint32_t slot = 0; slot < file->now->n_slots; slot++) {
         uint64_t len = file->now->sub[slot].len;
 
@@ -226,7 +228,7 @@ static uint64_t estimate_blocks(const struct file *file) REQUIRES(file->meta)
             len = bits_has(&file->now->bits, slot) ? file_layout_len(file->now->layout, slot, file->record.size) : 0;
         most += (len + 4095) / 4096 * 8;
     }
-    return MIN(most, file->record.blocks + (file->written + 4095) / 4096 * 8);
+    return MIN(most, counted);
 }
 
 uint64_t file_blocks(struct file *file)
@@ -248,12 +250,28 @@ static void update_blocks(struct fs *fs, struct file *file)
     mutex_unlock(&file->meta);
     pthread_rwlock_rdlock(&file->io);
     if (subfiles_count_blocks(fs, file->now, &blocks)) {
+        blocks += replicas_count_blocks(fs, file);
         mutex_lock(&file->meta);
         file->record.blocks = blocks;
         file->written -= written;
         mutex_unlock(&file->meta);
     }
     pthread_rwlock_unlock(&file->io);
+}
+
+int file_count_blocks(struct fs *fs, struct file *file)
+{
+    const uint64_t before = file_blocks(file);
+    int r;
+
+    pthread_rwlock_rdlock(&file->io);
+    (void) subfiles_open(fs, file->now); /* nobody may have read them */
+    pthread_rwlock_unlock(&file->io);
+    update_blocks(fs, file);
+    r = fs->read_only ? 0 : file_settle(fs, file);
+    if (fs->resized != NULL && file_blocks(file) != before)
+        fs->resized(file->inode);
+    return r;
 }
 
 int file_flush(struct fs *fs, struct file *file)

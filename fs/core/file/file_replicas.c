@@ -2,6 +2,7 @@
 #include "fs/core/file/file_replicas.h"
 
 #include "fs/core/file/replicas.h"
+#include "fs/core/file/subfiles.h"
 
 #include <string.h>
 
@@ -126,20 +127,46 @@ static uint32_t find(const struct replicas *replicas, uint32_t number)
     return UINT32_MAX;
 }
 
-/* Notes durably that a replica is to go. io is held exclusively. */
+/* Has no disk call windows of a replica right that has none in memory; before: one more than the highest it had. Needs no
+ * room, as the list does that tells that the replica goes. */
+static int clear_in_place(struct fs *fs, struct replicas *replicas, uint64_t before) REQUIRES(replicas->changing)
+{
+    int r = before > 0 ? replica_map_update(fs->volume, &replicas->places, &replicas->map, 0, before) : 0;
+
+    return MIN(r, 0);
+}
+
+/* Notes durably that a replica is to go. Where that fails the disks may call windows right, and so it stays. io is held
+ * exclusively. */
 static int end_locked(struct fs *fs, struct file *file, uint32_t i)
 {
     struct replicas *replicas = file->replicas;
     struct replica_entry *entry = &replicas->map.replica[i];
+    const uint64_t end = MAX(windows_end(&entry->right), windows_end(&entry->safe));
+    struct windows right = entry->right, safe = entry->safe;
+    bool was_lost = replicas->replica[i].is_lost;
     int r;
 
     mutex_lock(&replicas->changing);
     mutex_lock(&replicas->lock);
     entry->flags |= REPLICA_ENDED;
-    replica_entry_done(entry);
+    entry->right = entry->safe = (struct windows){ 0 };
     replicas->replica[i].is_lost = true;
     mutex_unlock(&replicas->lock);
     r = write_list(fs, file, replicas);
+    if (r == -ENOSPC)
+        r = clear_in_place(fs, replicas, end);
+    mutex_lock(&replicas->lock);
+    if (r < 0) {
+        entry->flags &= (uint16_t) ~REPLICA_ENDED;
+        entry->right = right;
+        entry->safe = safe;
+        replicas->replica[i].is_lost = was_lost;
+    } else {
+        windows_done(&right);
+        windows_done(&safe);
+    }
+    mutex_unlock(&replicas->lock);
     mutex_unlock(&replicas->changing);
     return r < 0 ? r : replicas_agree(fs, file, replicas);
 }
@@ -238,6 +265,69 @@ int file_drop_replica(struct fs *fs, struct file *file, uint32_t number)
     return r;
 }
 
+/* -- giving way -- */
+
+/* Whether a replica lies on one of these disks. */
+static bool lies_on(const struct fs *fs, const struct generation *generation, const bool on[])
+{
+    for (uint32_t slot = 0; slot < generation->n_slots; slot++)
+        if (on[file_layout_on(generation->layout, fs->volume, generation->rotate, slot)->index])
+            return true;
+    return false;
+}
+
+static bool gives_way(const struct fs *fs, const struct replicas *replicas, uint32_t i, const bool on[], bool updated)
+{
+    const uint16_t flags = replicas->map.replica[i].flags;
+
+    return (flags & (REPLICA_COPY | REPLICA_ENDED)) == 0 && ((flags & REPLICA_UPDATE) != 0) == updated &&
+           replicas->replica[i].generation != NULL && lies_on(fs, replicas->replica[i].generation, on);
+}
+
+/* Ends what gives way, and closes it, so that its room is free once it is removed. ret_gone: which they are. */
+static uint32_t end_those(struct fs *fs, struct file *file, const bool on[], bool updated,
+                          bool ret_gone[static REPLICAS_MAX])
+{
+    struct replicas *replicas = file->replicas;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < REPLICAS_MAX; i++) {
+        ret_gone[i] = i < replicas->map.n && gives_way(fs, replicas, i, on, updated) && end_locked(fs, file, i) == 0;
+        if (!ret_gone[i])
+            continue;
+        subfiles_close(fs, replicas->replica[i].generation);
+        n++;
+    }
+    return n;
+}
+
+uint32_t file_give_way(struct fs *fs, struct file *file, const bool on[], bool updated)
+{
+    bool gone[REPLICAS_MAX];
+    uint32_t n;
+
+    if (file->replicas == NULL || file_lock_sync(fs, file) != 0)
+        return 0;
+    n = file_lock_io(fs, file) == 0 ? 1 : 0;
+    if (n > 0) {
+        n = end_those(fs, file, on, updated, gone);
+        pthread_rwlock_unlock(&file->io);
+    }
+    pthread_rwlock_rdlock(&file->io);
+    for (uint32_t i = 0; n > 0 && i < file->replicas->map.n;
+         i++) /* who has sync_lock alone takes some out of the list */
+        if (gone[i])
+            (void) replica_remove_subfiles(fs->volume, file->record.id, &file->replicas->map.replica[i],
+                                           file->replicas->replica[i].generation->layout);
+    pthread_rwlock_unlock(&file->io);
+    mutex_unlock(&file->sync_lock);
+    if (n > 0)
+        fs->calls->follow(fs, file->inode);
+    return n;
+}
+
+/* -- tidying -- */
+
 /* Whether all that the file has is told to be right in its second copy. */
 static bool has_whole_copy(struct file *file)
 {
@@ -331,9 +421,14 @@ static void view_one(struct fs *fs, struct file *file, uint32_t i, uint64_t size
     *ret_view = (struct replica_view){ .number = entry->number,
                                        .flags = entry->flags,
                                        .rotate = entry->rotate,
+                                       .asked_lo = entry->lo,
+                                       .asked_hi = entry->hi,
                                        .lo = MIN(entry->lo, size),
                                        .hi = MIN(entry->hi, size),
-                                       .is_lost = replica->is_lost };
+                                       .blocks = replica->blocks,
+                                       .is_lost = replica->is_lost,
+                                       .is_failing = replica->is_failing,
+                                       .error = replica->error };
     if (replica->generation != NULL)
         ret_view->layout = layouts_ref(fs->layouts, replica->generation->layout);
     if (!replica_span(&replicas->map, entry, 0, size, &from, &to))
@@ -348,21 +443,36 @@ static void view_one(struct fs *fs, struct file *file, uint32_t i, uint64_t size
 
 uint32_t file_view_replicas(struct fs *fs, struct file *file, struct replica_view ret_view[static REPLICAS_MAX])
 {
+    struct replicas *replicas = file->replicas; /* who has some once has them as long as it is in use */
     uint64_t size = file_size(file);
-    struct replicas *replicas;
     uint32_t n = 0;
 
+    if (replicas == NULL)
+        return 0;
     pthread_rwlock_rdlock(&file->io);
-    replicas = file->replicas;
-    if (replicas != NULL) {
-        mutex_lock(&replicas->changing);
-        mutex_lock(&replicas->lock);
-        for (uint32_t i = 0; i < replicas->map.n; i++)
-            if ((replicas->map.replica[i].flags & REPLICA_ENDED) == 0)
-                view_one(fs, file, i, size, &ret_view[n++]);
-        mutex_unlock(&replicas->lock);
-        mutex_unlock(&replicas->changing);
-    }
+    (void) replicas_count_blocks(fs, file);
+    mutex_lock(&replicas->changing);
+    mutex_lock(&file->meta);
+    mutex_lock(&replicas->lock);
+    for (uint32_t i = 0; i < replicas->map.n; i++)
+        if ((replicas->map.replica[i].flags & REPLICA_ENDED) == 0)
+            view_one(fs, file, i, size, &ret_view[n++]);
+    mutex_unlock(&replicas->lock);
+    mutex_unlock(&file->meta);
+    mutex_unlock(&replicas->changing);
+    pthread_rwlock_unlock(&file->io);
+    return n;
+}
+
+uint32_t file_count_replicas(struct file *file)
+{
+    uint32_t n = 0;
+
+    if (file->replicas == NULL)
+        return 0;
+    pthread_rwlock_rdlock(&file->io);
+    for (uint32_t i = 0; i < file->replicas->map.n; i++)
+        n += (file->replicas->map.replica[i].flags & REPLICA_ENDED) == 0;
     pthread_rwlock_unlock(&file->io);
     return n;
 }

@@ -30,6 +30,8 @@ struct replica {
     struct windows still;          /* lock; those of them that nobody has begun to change since */
     atomic_bool is_lost;           /* nobody knows what it has: all windows are wrong */
     atomic_bool is_failing;        /* it could not be read: so it is where the file cannot be read alone */
+    atomic_int error; /* why it is lost, or why its last window could not be filled; 0: nobody knows of any */
+    uint64_t blocks;  /* meta; that its subfiles took when they were last counted */
 };
 
 /* Lock order: io, changing, meta, lock. */
@@ -42,6 +44,7 @@ struct replicas {
     bool is_new;                      /* the file was made a moment ago, and no disk has anything of it */
     atomic_uint_least64_t changed_at; /* clock_ms; when somebody last changed the file */
     uint64_t synced_size;             /* of who syncs the file; how long it was when the sync began */
+    uint64_t blocks; /* the file's meta; that all took when they were last counted, or SUBFILE_LEN_UNKNOWN */
     struct mutex lock;
     struct replica replica[REPLICAS_MAX]; /* one for each of the map's */
 };
@@ -120,10 +123,30 @@ int replicas_read_instead(struct fs *fs, struct file *file, const struct plan *p
  * that which is left. */
 int replicas_read_for_good(struct fs *fs, struct file *file, const struct plan *plan, const struct lacking *lacking);
 
+#define REPLICAS_NONE REPLICAS_MAX
+
+/* What it takes to read a range from the file as it lies now, and from each replica, in ns; below 0: it is not read
+ * there. */
+struct replicas_costs {
+    double now, of[REPLICAS_MAX];
+    uint32_t best; /* that is read, or REPLICAS_NONE: the file as it lies now */
+};
+
+/* Finds that out for a range with this selection, as replicas_choose does, which chooses by it. io is held. */
+void replicas_weigh(struct fs *fs, struct file *file, uint64_t file_off, uint64_t len, const struct selection *only,
+                    bool is_section, struct replicas_costs *ret_costs);
+
 /* Finds the generation that a range is best read from, with this selection, or NULL: now, or that of a replica.
  * is_section: it is read for somebody who wants parts of an array, and others may read others. */
 struct generation *replicas_choose(struct fs *fs, struct file *file, uint64_t file_off, uint64_t len,
                                    const struct selection *only, bool is_section);
+
+/* Counts the 512-byte blocks that all replicas take; of one whose disks do not answer promptly, those it last had. io is
+ * held. */
+uint64_t replicas_count_blocks(struct fs *fs, struct file *file);
+
+/* How many blocks they took when that was last done, or SUBFILE_LEN_UNKNOWN; 0 without replicas. */
+uint64_t replicas_blocks(const struct file *file) REQUIRES(file->meta);
 
 /* Notes that a replica could not be read. */
 void replicas_note_failing(struct file *file, const struct generation *generation);
@@ -149,6 +172,12 @@ bool replicas_lack_copy(struct file *file);
 
 /* Has those replicas lack all that have lost a subfile, so that they are filled again. */
 int replicas_verify(struct fs *fs, struct file *file);
+
+/* Where to go on when replicas_fill could not fill a window, and has gone past it: with the next replica. */
+static inline uint64_t replicas_fill_next(uint64_t cursor)
+{
+    return ((cursor - 1) / WINDOWS_MAX + 1) * WINDOWS_MAX;
+}
 
 /* -- for the parts of this module -- */
 

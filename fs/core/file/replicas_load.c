@@ -194,6 +194,7 @@ int replicas_new(struct fs *fs, struct file *file, struct replicas **ret_replica
     replicas->map.shift = replica_shift(fs->replica_shift, file->record.size);
     replicas->places = replica_places(fs->volume, &laying);
     replicas->shall_replace = true;
+    replicas->blocks = SUBFILE_LEN_UNKNOWN;
     mutex_init(&replicas->changing);
     mutex_init(&replicas->lock);
     *ret_replicas = replicas;
@@ -241,6 +242,8 @@ void replica_done(struct fs *fs, struct replica *replica)
     windows_done(&replica->still);
     replica->generation = NULL;
     replica->is_lost = replica->is_failing = false;
+    replica->error = 0;
+    replica->blocks = 0;
 }
 
 void replicas_free(struct fs *fs, struct replicas *replicas)

@@ -196,25 +196,33 @@ static bool is_candidate(struct file *file, uint32_t i, const struct wanted *wan
            may_be_read(file, i, wanted->file_off, wanted->file_off + wanted->len);
 }
 
-struct generation *replicas_choose(struct fs *fs, struct file *file, uint64_t file_off, uint64_t len,
-                                   const struct selection *only, bool is_section)
+void replicas_weigh(struct fs *fs, struct file *file, uint64_t file_off, uint64_t len, const struct selection *only,
+                    bool is_section, struct replicas_costs *ret_costs)
 {
     const struct wanted wanted = { file_off, len, only, is_section };
-    struct generation *best = file->now;
+    const uint32_t n = file->replicas != NULL ? file->replicas->map.n : 0;
     double least;
 
-    if (file->replicas == NULL || len == 0)
-        return best;
-    least = cost_of(fs, file->now, &wanted);
-    least = least < 0 ? (double) INT64_MAX : least * MUCH_LESS;
-    for (uint32_t i = 0; i < file->replicas->map.n; i++) {
-        struct generation *generation = file->replicas->replica[i].generation;
-        double cost = is_candidate(file, i, &wanted) ? cost_of(fs, generation, &wanted) : -1;
+    *ret_costs = (struct replicas_costs){ .now = cost_of(fs, file->now, &wanted), .best = REPLICAS_NONE };
+    least = ret_costs->now < 0 ? (double) INT64_MAX : ret_costs->now * MUCH_LESS;
+    for (uint32_t i = 0; i < n; i++) {
+        double cost = is_candidate(file, i, &wanted) ? cost_of(fs, file->replicas->replica[i].generation, &wanted) : -1;
 
+        ret_costs->of[i] = cost;
         if (cost < 0 || cost >= least)
             continue;
         least = cost;
-        best = generation;
+        ret_costs->best = i;
     }
-    return best;
+}
+
+struct generation *replicas_choose(struct fs *fs, struct file *file, uint64_t file_off, uint64_t len,
+                                   const struct selection *only, bool is_section)
+{
+    struct replicas_costs costs;
+
+    if (file->replicas == NULL || len == 0)
+        return file->now;
+    replicas_weigh(fs, file, file_off, len, only, is_section, &costs);
+    return costs.best == REPLICAS_NONE ? file->now : file->replicas->replica[costs.best].generation;
 }

@@ -50,6 +50,7 @@ static int fail(struct file *file, uint32_t i, bool was_synced, int error)
 
     if (error == -ETIMEDOUT)
         return error; /* the disk was not even asked */
+    replicas->replica[i].error = error;
     if (!replica_is_copy(file, &replicas->map.replica[i])) {
         replicas->replica[i].is_lost = true;
         return 0;
@@ -395,6 +396,8 @@ static int fill_locked(struct fs *fs, struct file *file, enum replicas_which whi
         r = copy_window(fs, file, lack->i, lack->lo, lack->hi, buf);
         if (r == 0)
             note_filled(file, lack->i, lack->lo, lack->hi);
+        if (r != -ETIMEDOUT)
+            file->replicas->replica[lack->i].error = r;
     }
     pthread_rwlock_unlock(&file->io);
     return r;

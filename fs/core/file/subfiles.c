@@ -323,6 +323,19 @@ int subfiles_allocate(struct fs *fs, struct generation *generation, int mode, ui
     return r;
 }
 
+bool subfiles_open(struct fs *fs, struct generation *generation)
+{
+    for (uint32_t slot = 0; slot < generation->n_slots; slot++) {
+        const struct disk *disk;
+        int fd;
+
+        if (subfile_disk(fs, generation, slot, &disk) < 0 || !watch_is_prompt(disk->watch) ||
+            subfile_open(fs, generation, slot, SUBFILE_READ, &fd) < 0)
+            return false;
+    }
+    return true;
+}
+
 bool subfiles_count_blocks(struct fs *fs, struct generation *generation, uint64_t *ret_blocks)
 {
     uint64_t blocks = 0;

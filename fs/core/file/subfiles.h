@@ -48,6 +48,9 @@ int subfiles_sync(struct fs *fs, struct generation *generation);
 /* Does what fallocate does with a range of the file. io is held exclusively. */
 int subfiles_allocate(struct fs *fs, struct generation *generation, int mode, uint64_t off, uint64_t len);
 
+/* Opens those subfiles that there are, to be read; false: a disk does not answer promptly, or not well. io is held. */
+bool subfiles_open(struct fs *fs, struct generation *generation);
+
 /* Asks the disks how many 512-byte blocks the subfiles take; false: not all disks answer promptly, or not all subfiles
  * are open. io is held, so that none is closed. */
 bool subfiles_count_blocks(struct fs *fs, struct generation *generation, uint64_t *ret_blocks);

@@ -66,6 +66,8 @@ struct fs {
     struct room *room;
     /* gone: the last name of an inode that is remembered has gone. Called without locks; NULL: nobody wants to know */
     void (*gone)(const struct inode *inode);
+    /* resized: a file takes more or less room than before, and nobody has asked for that. Likewise */
+    void (*resized)(const struct inode *inode);
     bool read_only;
     bool noatime, nodiratime; /* reading files, or listing directories, moves no atime */
     bool privileged;          /* this process may read and write any stub, whatever its mode */

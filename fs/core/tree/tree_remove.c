@@ -60,7 +60,7 @@ static int look_at_bytes(struct fs *fs, int dir, const char *name, struct victim
     /* A file without bytes that the kernel may yet open does not go through todo/ where a descriptor keeps its stub:
      * what is written to it then, a crash can leave to fsck. */
     victim->has_bytes = victim->in_use || (victim->is_known && !fs_home(fs)->nameless) || !bits_none(&record->bits) ||
-                        record->gen > 0 || record_may_be_behind(fs->volume, record);
+                        record->gen > 0 || record->has_map || record_may_be_behind(fs->volume, record);
     victim->goes_at_once = !victim->has_bytes && !record_migrates(record);
     todo_name(record, TODO_GONE, victim->todo);
     todo_name(record, TODO_WAITS, victim->waiting);

@@ -13,7 +13,7 @@ int space_of_chosen(const struct volume *volume, const struct chosen_layout *cho
                     uint32_t *ret_limit);
 
 /* Whether the disks have room, by what they last said, for a file of so many bytes to go from one layout to another:
- * for those of its bytes that do not lie in their new place already. */
+ * for those of its bytes that do not lie in their new place already. from NULL: none of them does. */
 bool space_fits(const struct volume *volume, const struct placed_layout *from, const struct placed_layout *to,
                 uint64_t bytes);
 

@@ -87,6 +87,26 @@ static void take_actions(struct mount_info *mount, const struct json_object *sai
         fclose(out);
 }
 
+/* Adds a note on files whose replicas are to be filled, where there are some. */
+static void note_to_fill(struct mount_info *mount, const struct json_object *said)
+{
+    char *notes;
+    uint64_t n;
+
+    if (!json_number(json_member(said, "files_to_fill"), &n) || n == 0)
+        return;
+    if (asprintf(
+            &notes,
+            "%s%s%" PRIu64 " file%s replicas to be filled, some seconds after the last change: 'fallsctl replica list "
+            "FILE' shows how far each is",
+            mount->notes != NULL ? mount->notes : "",
+            mount->notes != NULL && mount->notes[0] != 0 && mount->notes[strlen(mount->notes) - 1] != '\n' ? "\n" : "",
+            n, n == 1 ? " has" : "s have") < 0)
+        return;
+    free(mount->notes);
+    mount->notes = notes;
+}
+
 /* Whether the home disk has no room for names; not, if its place cannot be asked. */
 static bool has_no_names(const struct statvfs *space)
 {
@@ -116,6 +136,7 @@ static int ask_errors(struct mount_info *mount)
         take_path(&mount->disks.disk[i], disk);
     }
     take_actions(mount, said);
+    note_to_fill(mount, said);
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "fs/core/view/view.h"
 #include "fs/core/view/view_texts.h"
 #include "fs/ctl/ask/file_info.h"
+#include "fs/ctl/ask/replicas_info.h"
 #include "fs/ctl/show/table.h"
 #include "fs/ctl/talk/answer.h"
 #include "fs/ctl/talk/args.h"
@@ -25,6 +26,7 @@ static const char help[] =
     "Says what reading a part of a file takes: how many disks, runs (pieces of what is wanted that lie together in one\n"
     "subfile), requests when small holes are read across, bytes read against bytes wanted, and about how long that takes\n"
     "on disks that seek; then which of many layouts would be best for it, and what changing to that one would move.\n"
+    "Of a file with replicas it says from which the mount would read it just now, and what it reckons with for each.\n"
     "Nothing is read.\n"
     "\n"
     "  --section S    a section of the array that the file is said to hold (user.falls.array): lower, upper and stride in\n"
@@ -52,7 +54,8 @@ struct question {
     struct access now;
     struct advice best;
     bool knows_moves;
-    uint64_t bytes, moves; /* of the file, and of those what would change disks */
+    uint64_t bytes, moves;     /* of the file, and of those what would change disks */
+    struct json_object *costs; /* of the file and its replicas, as the mount reckons; NULL: there are none */
 };
 
 static void question_done(struct question *question)
@@ -61,6 +64,7 @@ static void question_done(struct question *question)
     nest_free(question->wanted);
     free(question->asked);
     advice_done(&question->best);
+    json_read_done(&question->costs);
 }
 
 /* -- what is wanted -- */
@@ -204,6 +208,59 @@ static void find_moves(struct question *question)
     question->moves = question->bytes - (uint64_t) ((double) question->bytes * (double) stay / (double) period);
 }
 
+/* -- replicas -- */
+
+#define MAX_NAME 200 /* bytes of a set that the name of an attribute has room for */
+
+/* Asks the mount what it takes to read this from the file and from its replicas. Of sets too long to say it is not
+ * asked. */
+static void ask_costs(struct question *question, const char *path)
+{
+    cleanup(replicas_info_done) struct replicas_info info = { 0 };
+    cleanup(freep) char *name = NULL, *text = NULL;
+    char why[ATTRS_WHY];
+    size_t len = 0;
+    FILE *out = replicas_info_init(&info, path, why) == 0 && info.n > 0 ? open_memstream(&name, &len) : NULL;
+
+    if (out == NULL)
+        return;
+    fputs("replicas.cost.", out);
+    nest_print(out, question->wanted);
+    if (fclose(out) == 0 && len <= MAX_NAME && attrs_get(path, name, &text) == 0)
+        (void) json_read(text, &question->costs);
+}
+
+static uint64_t number_in(const struct json_object *object, const char *name)
+{
+    uint64_t number = 0;
+
+    (void) json_number(json_member(object, name), &number);
+    return number;
+}
+
+static void print_costs(const struct question *question)
+{
+    const struct json_object *list = json_member(question->costs, "costs");
+    const uint64_t all = number_in(question->costs, "windows");
+
+    for (size_t i = 0; i < json_count(list); i++) {
+        struct json_object *cost = json_at(list, i);
+        const uint64_t number = number_in(cost, "replica"), n = number_in(cost, "windows");
+        const uint64_t chosen = number_in(cost, "chosen");
+
+        if (number == 0)
+            fputs("  read    from the file", stdout);
+        else
+            printf("          from replica %" PRIu64, number);
+        printf(": %.3g ms", (double) number_in(cost, "ns") / 1e6);
+        if (n < all)
+            printf(", which has %" PRIu64 " of %" PRIu64 " windows", n, all);
+        if (chosen > 0)
+            printf(chosen == all ? ": chosen" : ": chosen for %" PRIu64 " of %" PRIu64 " windows", chosen, all);
+        putchar('\n');
+    }
+}
+
 static int answer(struct question *question, const char *path, const struct request *request,
                   char why[static ATTRS_WHY])
 {
@@ -229,6 +286,7 @@ static int answer(struct question *question, const char *path, const struct requ
         return attrs_refuse(why, r, "this cannot be counted: %s",
                             r == -E2BIG ? "it has too many different pieces" : strerror(-r));
     find_moves(question);
+    ask_costs(question, path);
     return 0;
 }
 
@@ -275,6 +333,7 @@ static void print_answer(const struct question *question, const char *path)
     printf("\n  wanted  %s of %s\n  now     ", bytes_text(question->wanted->size, text),
            bytes_text(question->info.size, whole));
     print_access(now);
+    print_costs(question);
     if (!access_is_worth(best, now)) {
         puts("  best    this layout: none that was tried takes much less");
         return;
@@ -303,6 +362,26 @@ static void json_access(struct json *json, const char *name, const struct access
     json_close(json, '}');
 }
 
+static void json_costs(struct json *json, const struct question *question)
+{
+    const struct json_object *list = json_member(question->costs, "costs");
+
+    if (list == NULL)
+        return;
+    json_open(json, "reads", '[');
+    for (size_t i = 0; i < json_count(list); i++) {
+        const struct json_object *cost = json_at(list, i);
+
+        json_open(json, NULL, '{');
+        json_u64(json, "replica", number_in(cost, "replica"));
+        json_seconds(json, "seconds", (double) number_in(cost, "ns") / 1e9);
+        json_u64(json, "windows", number_in(cost, "windows"));
+        json_u64(json, "chosen", number_in(cost, "chosen"));
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
 static void json_answer(struct json *json, const struct question *question, const char *path)
 {
     json_open(json, NULL, '{');
@@ -314,6 +393,7 @@ static void json_answer(struct json *json, const struct question *question, cons
         json_u64(json, "bytes", question->bytes);
         json_u64(json, "bytes_to_move", question->moves);
     }
+    json_costs(json, question);
     json_close(json, '}');
 }
 

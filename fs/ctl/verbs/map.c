@@ -17,7 +17,7 @@
 #include <string.h>
 
 static const char help[] =
-    "usage: fallsctl map [-b] " TABLE_USAGE " [--json] FILE...\n"
+    "usage: fallsctl map [-b] [--replicas] " TABLE_USAGE " [--json] FILE...\n"
     "\n"
     "Says for files in a mounted volume which subfile is which file on which disk: the layout, then a line for each\n"
     "element, h being the header. A subfile is\n"
@@ -31,7 +31,8 @@ static const char help[] =
     "The record, which says what must be there, lags behind while a file is being written. Whether it is there can tell\n"
     "who may look at the disks: who mounted the volume, and root. Others read what the mount says.\n"
     "\n"
-    "  -b              sizes in bytes; else in powers of 1024\n" TABLE_HELP
+    "  -b              sizes in bytes; else in powers of 1024\n"
+    "  --replicas      the subfiles of its replicas, too, as the mount tells of them; one that is a hole is no loss\n" TABLE_HELP
     "  --json          machine-readable output; size is the file's, recorded_size what its record says\n"
     "\n"
     "examples:\n"
@@ -41,7 +42,7 @@ static const char help[] =
     "  fallsctl map --json /fast/a.dat | jq -r '.files[].subfiles[].object'\n";
 
 struct request {
-    bool raw;
+    bool raw, replicas;
     struct table_options options;
     struct paths paths;
     uint64_t n_lost;                 /* subfiles that lack bytes */
@@ -204,6 +205,95 @@ static void json_piece(struct json *json, const struct target *target, uint32_t 
     json_close(json, '}');
 }
 
+/* -- lines of a mount -- */
+
+/* Cuts a line such as "element=0 length=4096 state=present disk=d1 object=/mnt/d1/..." into its values; the last, the
+ * object's path, may have blanks. */
+static bool read_line(char *line, char *field[static 5])
+{
+    static const char *const name[] = { "element=", "length=", "state=", "disk=", "object=" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(name); i++) {
+        if (line == NULL || strncmp(line, name[i], strlen(name[i])) != 0)
+            return false;
+        field[i] = line + strlen(name[i]);
+        line = field[i];
+        if (i + 1 < ARRAY_SIZE(name))
+            (void) strsep(&line, " ");
+    }
+    return true;
+}
+
+static void json_line(struct json *json, const char *replica, char *const field[static 5])
+{
+    json_open(json, NULL, '{');
+    if (replica != NULL)
+        json_u64(json, "replica", strtoull(replica, NULL, 10));
+    if (*field[0] == 'h')
+        json_string(json, "element", "h");
+    else
+        json_u64(json, "element", strtoull(field[0], NULL, 10));
+    json_string(json, "disk", field[3]);
+    json_string(json, "object", field[4]);
+    json_u64(json, "length", strtoull(field[1], NULL, 10));
+    json_string(json, "state", field[2]);
+    json_close(json, '}');
+}
+
+static void add_line(const struct request *request, struct table *table, const char *name, const char *replica,
+                     char *const field[static 5])
+{
+    char text[SIZE_TEXT];
+
+    table_add(table, name);
+    table_add(table, replica);
+    table_add(table, field[0]);
+    table_add(table, field[3]);
+    table_add(table, field[2]);
+    table_add(table, size_text(strtoull(field[1], NULL, 10), request->raw, text));
+    table_add(table, field[4]);
+}
+
+/* Reads the number before a line of a replica's subfile, and returns what is behind it; NULL: it is no such line. */
+static char *read_replica(char *line, char **ret_number)
+{
+    static const char name[] = "replica=";
+
+    if (strncmp(line, name, strlen(name)) != 0)
+        return NULL;
+    *ret_number = line + strlen(name);
+    line = *ret_number;
+    (void) strsep(&line, " ");
+    return line;
+}
+
+/* Tells of the subfiles of replicas: as rows, or as values of an array where table is NULL. */
+static void tell_replicas(struct request *request, struct table *table, const char *name)
+{
+    cleanup(freep) char *map = NULL;
+    char *rest, *line, *number, *field[5];
+
+    if (!request->replicas || attrs_get(name, "replicas.map", &map) < 0)
+        return;
+    for (rest = map; (line = strsep(&rest, "\n")) != NULL;) {
+        if ((line = read_replica(line, &number)) == NULL || !read_line(line, field))
+            continue;
+        if (table != NULL)
+            add_line(request, table, name, number, field);
+        else
+            json_line(&request->paths.json, number, field);
+    }
+}
+
+static void json_replicas(struct request *request, const char *name)
+{
+    if (!request->replicas)
+        return;
+    json_open(&request->paths.json, "replicas", '[');
+    tell_replicas(request, NULL, name);
+    json_close(&request->paths.json, ']');
+}
+
 static void json_target(struct request *request, const struct target *target)
 {
     struct json *json = &request->paths.json;
@@ -227,12 +317,14 @@ static void json_target(struct request *request, const struct target *target)
         json_piece(json, target, slot, &piece);
     }
     json_close(json, ']');
+    json_replicas(request, target->name);
     json_close(json, '}');
 }
 
-static const struct column columns[] = { { "FILE", COLUMN_LEFT },    { "ELEMENT", COLUMN_RIGHT },
-                                         { "DISK", COLUMN_LEFT },    { "STATE", COLUMN_LEFT },
-                                         { "LENGTH", COLUMN_RIGHT }, { "OBJECT", COLUMN_LEFT } };
+static const struct column columns[] = { { "FILE", COLUMN_LEFT },     { "REPLICA", COLUMN_RIGHT },
+                                         { "ELEMENT", COLUMN_RIGHT }, { "DISK", COLUMN_LEFT },
+                                         { "STATE", COLUMN_LEFT },    { "LENGTH", COLUMN_RIGHT },
+                                         { "OBJECT", COLUMN_LEFT } };
 
 /* Begins the table of a file. With --raw the tables of all files are to be read as one, which has headings once. */
 static void begin_table(const struct request *request, struct table *table)
@@ -240,7 +332,9 @@ static void begin_table(const struct request *request, struct table *table)
     struct table_options options = request->options;
 
     options.no_headings |= options.raw && request->paths.done > 0;
-    table_init(table, columns, ARRAY_SIZE(columns), "ELEMENT,DISK,STATE,LENGTH,OBJECT", &options);
+    table_init(table, columns, ARRAY_SIZE(columns),
+               request->replicas ? "REPLICA,ELEMENT,DISK,STATE,LENGTH,OBJECT" : "ELEMENT,DISK,STATE,LENGTH,OBJECT",
+               &options);
 }
 
 static void print_heading(const struct request *request, const char *name, const char *layout)
@@ -273,47 +367,18 @@ static void print_target(struct request *request, const struct target *target)
         note_state(request, piece.state);
         path = full_path(&piece);
         table_add(&table, target->name);
+        table_add(&table, "");
         table_add(&table, element_name(target, slot, name));
         table_addf(&table, "d%" PRIu32, piece.disk->index);
         table_add(&table, piece.state);
         table_add(&table, size_text(piece.len, request->raw, text));
         table_add(&table, path != NULL ? path : "");
     }
+    tell_replicas(request, &table, target->name);
     (void) table_print(&table, stdout);
 }
 
 /* -- what the mount tells, to who may not look at the disks -- */
-
-/* Cuts a line such as "element=0 length=4096 state=present disk=d1 object=/mnt/d1/..." into its values; the last, the
- * object's path, may have blanks. */
-static bool read_line(char *line, char *field[static 5])
-{
-    static const char *const name[] = { "element=", "length=", "state=", "disk=", "object=" };
-
-    for (size_t i = 0; i < ARRAY_SIZE(name); i++) {
-        if (line == NULL || strncmp(line, name[i], strlen(name[i])) != 0)
-            return false;
-        field[i] = line + strlen(name[i]);
-        line = field[i];
-        if (i + 1 < ARRAY_SIZE(name))
-            (void) strsep(&line, " ");
-    }
-    return true;
-}
-
-static void json_line(struct json *json, char *const field[static 5])
-{
-    json_open(json, NULL, '{');
-    if (*field[0] == 'h')
-        json_string(json, "element", "h");
-    else
-        json_u64(json, "element", strtoull(field[0], NULL, 10));
-    json_string(json, "disk", field[3]);
-    json_string(json, "object", field[4]);
-    json_u64(json, "length", strtoull(field[1], NULL, 10));
-    json_string(json, "state", field[2]);
-    json_close(json, '}');
-}
 
 /* Tells what should be there, as the daemon knows it, since nobody can look whether it is; false: the mount does not
  * say. */
@@ -321,7 +386,7 @@ static bool tell_as_mount(struct request *request, const char *name)
 {
     cleanup(freep) char *map = NULL, *layout = NULL;
     cleanup(table_done) struct table table = { 0 };
-    char *rest, *line, *field[5], text[SIZE_TEXT];
+    char *rest, *line, *field[5];
 
     if (attrs_get_map(name, &map) < 0 || attrs_get(name, "layout", &layout) < 0)
         return false;
@@ -340,20 +405,17 @@ static bool tell_as_mount(struct request *request, const char *name)
             continue;
         note_state(request, field[2]);
         if (request->paths.as_json) {
-            json_line(&request->paths.json, field);
+            json_line(&request->paths.json, NULL, field);
             continue;
         }
-        table_add(&table, name);
-        table_add(&table, field[0]);
-        table_add(&table, field[3]);
-        table_add(&table, field[2]);
-        table_add(&table, size_text(strtoull(field[1], NULL, 10), request->raw, text));
-        table_add(&table, field[4]);
+        add_line(request, &table, name, "", field);
     }
     if (request->paths.as_json) {
         json_close(&request->paths.json, ']');
+        json_replicas(request, name);
         json_close(&request->paths.json, '}');
     } else {
+        tell_replicas(request, &table, name);
         (void) table_print(&table, stdout);
     }
     request->paths.done++;
@@ -421,13 +483,14 @@ enum ctl_status ctl_map(int argc, char **argv)
 {
     struct request request = { .raw = false };
     bool as_json = false;
-    struct arg arg[2 + TABLE_ARGS] = { { .name = "-b", .other = "--bytes", .set = &request.raw },
+    struct arg arg[3 + TABLE_ARGS] = { { .name = "-b", .other = "--bytes", .set = &request.raw },
+                                       { .name = "--replicas", .set = &request.replicas },
                                        { .name = "--json", .set = &as_json } };
     struct args args = { .verb = "map", .help = help, .arg = arg, .n_args = ARRAY_SIZE(arg) };
     cleanup(mounts_done) struct mounts mounts = { 0 };
     enum ctl_status status;
 
-    table_args(&request.options, arg + 2);
+    table_args(&request.options, arg + 3);
     if (!args_read(&args, argc, argv, &status) ||
         !table_check(&request.options, "map", columns, ARRAY_SIZE(columns), &status))
         return status;

@@ -45,6 +45,18 @@ int virtual_read_limit(const struct virtual_call *call, const char **word, uint6
     return 0;
 }
 
+int virtual_keep_layout(const struct virtual_call *call, const char *text, struct file_layout **ret_layout,
+                        bool *ret_rotates)
+{
+    struct layout_error error = { 0 };
+    struct file_layout *planned;
+    int r = layouts_plan(call->fs->layouts, text, &planned, ret_rotates, &error);
+
+    if (r == 0)
+        r = layouts_keep_if_there(call->fs->layouts, planned, ret_layout, &error);
+    return r < 0 ? virtual_refuse_text(call, r, &error) : 0;
+}
+
 int virtual_charge(const struct virtual_call *call, struct file *file, const struct file_layout *layout)
 {
     int r = handles_recharge(call->handles, call->inode, file_weight(file) + file_layout_weight(layout));

@@ -8,6 +8,7 @@
  *     setfattr -n user.falls.disks -v balance DIRECTORY             plan balance, plan leave d2: only look
  */
 #include "fs/core/change/membership.h"
+#include "fs/core/change/refill.h"
 #include "fs/core/volume/space.h"
 #include "fs/daemon/attr/virtual_rows.h"
 #include "fs/daemon/mover/drop_disk.h"
@@ -97,6 +98,7 @@ int disks_json_get(const struct virtual_call *call, FILE *out)
     }
     json_close(&json, ']');
     json_actions(&json, call->fs);
+    json_u64(&json, "files_to_fill", refills_count(call->fs->refills));
     json_end(&json);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* user.falls.layout and what tells where a file's bytes lie. */
-#include "fs/core/file/file.h"
+#include "fs/core/file/file_replicas.h"
 #include "fs/core/tree/defaults.h"
 #include "fs/daemon/attr/virtual_rows.h"
 #include "fs/daemon/serve/handle.h"
@@ -323,6 +323,7 @@ static int file_json(const struct virtual_call *call, struct json *json)
     json_string(json, "id", id);
     json_u64(json, "generation", look.record.gen);
     json_u64(json, "size", look.record.size);
+    json_u64(json, "replicas", file_count_replicas(look.file));
     json_open(json, "disks", '[');
     for (uint32_t i = 0; i < look.layout->pattern->n_elements; i++)
         json_disk(json, NULL, disk_of(&look, i));

@@ -221,17 +221,12 @@ static int aim_at_default(const struct virtual_call *call, struct aim *aim)
 
 static int aim_at_text(const struct virtual_call *call, const char *text, struct aim *aim)
 {
-    struct layout_error error = { 0 };
-    struct file_layout *planned;
     bool rotates;
-    int r = layouts_plan(call->fs->layouts, text, &planned, &rotates, &error);
+    int r = virtual_keep_layout(call, text, &aim->layout, &rotates);
 
     if (r == 0)
-        r = layouts_keep_if_there(call->fs->layouts, planned, &aim->layout, &error);
-    if (r < 0)
-        return virtual_refuse_text(call, r, &error);
-    aim->start = job_start(rotates);
-    return 0;
+        aim->start = job_start(rotates);
+    return r;
 }
 
 static int aim_at_restriped(const struct virtual_call *call, struct aim *aim)

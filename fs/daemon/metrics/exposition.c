@@ -246,6 +246,7 @@ static void print_jobs(FILE *out, const struct snapshot *snapshot)
         snprintf(labels, sizeof labels, "state=\"%s\"", job_state_name(state));
         sample(out, "jobs_ended_total", labels, snapshot->n_jobs[state]);
     }
+    only(out, "files_to_fill", "gauge", "Files whose replicas are to be filled.", snapshot->n_to_fill);
 }
 
 /* What users have of the daemon, of accounts.h. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/daemon/metrics/snapshot.h"
 
+#include "fs/core/change/refill.h"
 #include "fs/daemon/serve/mount.h"
 
 #include <string.h>
@@ -103,6 +104,7 @@ int snapshot_take(struct snapshot *ret_snapshot)
     deadlines_count(mount->deadlines, &snapshot.n_parked, &snapshot.parked_bytes);
     handles_count(mount->handles, &snapshot.n_files, &snapshot.n_directories);
     jobs_count(mount->fs->jobs, snapshot.n_jobs);
+    snapshot.n_to_fill = refills_count(mount->fs->refills);
     accounts_sum(mount->accounts, snapshot.accounts);
     snapshot.groups = groups_count(mount->groups);
     *ret_snapshot = snapshot;

@@ -41,6 +41,7 @@ struct snapshot {
     uint64_t n_parked, parked_bytes;
     uint64_t n_files, n_directories; /* that are open */
     uint64_t n_jobs[JOB_STATES];
+    uint64_t n_to_fill;            /* files whose replicas are to be filled */
     uint64_t accounts[N_ACCOUNTS]; /* of all users together */
     struct groups_count groups;
 };

@@ -107,6 +107,7 @@ static void print_rest(struct json *json, const struct snapshot *snapshot)
     for (unsigned state = 0; state < JOB_STATES; state++)
         json_u64(json, job_state_name(state), snapshot->n_jobs[state]);
     json_close(json, '}');
+    json_u64(json, "files_to_fill", snapshot->n_to_fill);
     json_open(json, "open", '{');
     json_u64(json, "files", snapshot->n_files);
     json_u64(json, "directories", snapshot->n_directories);
