@@ -39,6 +39,7 @@ static const char help[] =
     "  recommend which layout would be best for that, and whether going there pays\n"
     "  migrate   gives files that have bytes another layout, while they are in use\n"
     "  replica   add, list, drop: files lie in further layouts, too\n"
+    "  repair    makes files whole that have lost a part, from what is left\n"
     "  disk      add, drain, balance: disks join a mounted volume and leave it\n"
     "  jobs      how far that is; pause, resume, cancel, wait\n"
     "  collect   makes one archive for a bug report\n"
@@ -68,6 +69,7 @@ static const struct {
     { "layout", ctl_layout },
     { "map", ctl_map },
     { "migrate", ctl_migrate },
+    { "repair", ctl_repair },
     { "replica", ctl_replica },
     { "status", ctl_status },
     { "umount", ctl_umount },

@@ -45,6 +45,9 @@ void replica_wait(char *const path[], const uint64_t number[], int n, void (*tel
     const uint64_t began = clock_ms();
     uint32_t n_open = 1;
 
+    for (int i = 0; over == NULL && i < n; i++)
+        if (number[i] != 0)
+            tell(ctx, i, "it has begun, but cannot be waited for: out of memory");
     while (over != NULL && n_open > 0) {
         uint64_t done = 0, total = 0;
 

@@ -29,6 +29,7 @@ enum ctl_status ctl_migrate(int argc, char **argv);
 enum ctl_status ctl_groups(int argc, char **argv);
 enum ctl_status ctl_profile(int argc, char **argv);
 enum ctl_status ctl_recommend(int argc, char **argv);
+enum ctl_status ctl_repair(int argc, char **argv);
 enum ctl_status ctl_replica(int argc, char **argv);
 enum ctl_status ctl_replica_list(int argc, char **argv);
 enum ctl_status ctl_top(int argc, char **argv);
