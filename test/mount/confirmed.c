@@ -27,8 +27,13 @@ struct slot {
     uint32_t changed, confirmed; /* numbers of changes; 0: none */
 };
 
+struct length {
+    unsigned now, kept; /* slots that the file has, and those that were confirmed and not cut off since */
+};
+
 struct record {
     uint64_t n_syncs[N_WRITERS];
+    struct length length[N_WRITERS][N_FILES];
     struct slot slot[N_WRITERS][N_FILES][N_SLOTS];
 };
 
@@ -78,6 +83,7 @@ struct writer {
 static bool write_slots(const struct writer *writer, unsigned file, unsigned from, unsigned to)
 {
     static uint8_t bytes[N_SLOTS * SLOT];
+    struct length *length = &writer->record->length[writer->number][file];
     struct slot *slot = writer->record->slot[writer->number][file];
     ssize_t n;
 
@@ -86,6 +92,7 @@ static bool write_slots(const struct writer *writer, unsigned file, unsigned fro
         for (unsigned at = 0; at < SLOT; at++)
             bytes[(i - from) * SLOT + at] = byte_of(slot[i].changed, i, at);
     }
+    length->now = MAX(length->now, to);
     n = pwrite(writer->fd[file], bytes, (to - from) * SLOT, (off_t) from * SLOT);
     return n == (to - from) * SLOT;
 }
@@ -93,24 +100,30 @@ static bool write_slots(const struct writer *writer, unsigned file, unsigned fro
 /* By a cut, or in the middle. */
 static bool dig_slots(const struct writer *writer, unsigned file, unsigned from, unsigned to, bool cuts)
 {
+    struct length *length = &writer->record->length[writer->number][file];
     struct slot *slot = writer->record->slot[writer->number][file];
 
     for (unsigned i = from; i < (cuts ? N_SLOTS : to); i++)
         slot[i].changed = slot[i].changed / 4 * 4 + 4;
-    if (cuts)
+    if (cuts) {
+        length->now = from;
+        length->kept = MIN(length->kept, from);
         return ftruncate(writer->fd[file], (off_t) from * SLOT) == 0;
+    }
     return fallocate(writer->fd[file], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t) from * SLOT,
                      (off_t) (to - from) * SLOT) == 0;
 }
 
 static bool sync_slots(const struct writer *writer, unsigned file, bool data_only)
 {
+    struct length *length = &writer->record->length[writer->number][file];
     struct slot *slot = writer->record->slot[writer->number][file];
 
     if ((data_only ? fdatasync(writer->fd[file]) : fsync(writer->fd[file])) < 0)
         return false;
     for (unsigned i = 0; i < N_SLOTS; i++)
         slot[i].confirmed = slot[i].changed;
+    length->kept = length->now;
     writer->record->n_syncs[writer->number]++;
     return true;
 }
@@ -190,51 +203,56 @@ static int write_all(struct record *record, const char *path, uint64_t seed)
 
 /* -- what is there -- */
 
-/* What the fsync confirmed is there whole, whatever has happened to the slot since. */
-static bool check_slot(const struct slot *slot, int fd, unsigned writer, unsigned file, unsigned i)
+static bool can_be(const struct slot *slot, unsigned i, unsigned at, uint8_t byte)
+{
+    if (byte == 0 && slot->changed / 4 > (slot->confirmed - 1) / 4)
+        return true; /* there is a hole, or was one since */
+    for (uint32_t change = slot->confirmed; change <= slot->changed; change++)
+        if (byte == byte_of(change, i, at))
+            return true;
+    return false;
+}
+
+/* What the fsync confirmed is there whole, whatever has happened to the slot since. Where nothing was confirmed bytes may
+ * be lost. */
+static bool check_slot(const struct slot *slot, bool is_kept, int fd, const char *name, unsigned i)
 {
     uint8_t bytes[SLOT] = { 0 };
 
-    if (fd < 0 ? slot->confirmed > 0 && !digs(slot->confirmed)
-               : pread(fd, bytes, SLOT, (off_t) i * SLOT) < 0 && slot->confirmed > 0) {
-        printf("%s, slot %u, change %u confirmed: %s\n", name_of(writer, file), i, slot->confirmed, strerror(errno));
-        return false;
+    if (fd < 0 || pread(fd, bytes, SLOT, (off_t) i * SLOT) < 0) {
+        if (is_kept)
+            printf("%s, slot %u, change %u was confirmed: %s\n", name, i, slot->confirmed, strerror(errno));
+        return !is_kept;
     }
-    for (unsigned at = 0; fd >= 0 && slot->confirmed > 0 && at < SLOT; at++) {
-        bool can_be = false;
-
-        for (uint32_t change = slot->confirmed; !can_be && change <= slot->changed; change++)
-            can_be = bytes[at] == byte_of(change, i, at);
-        if (!can_be && bytes[at] == 0 && slot->changed / 4 > slot->confirmed / 4)
-            can_be = true; /* a hole was dug meanwhile */
-        if (!can_be) {
-            printf("%s, slot %u: byte %u is %u, confirmed %u (%u), changed %u\n", name_of(writer, file), i, at,
+    for (unsigned at = 0; slot->confirmed > 0 && at < SLOT; at++)
+        if (!can_be(slot, i, at, bytes[at])) {
+            printf("%s, slot %u: byte %u is %u, confirmed was %u of change %u, the last change was %u\n", name, i, at,
                    bytes[at], byte_of(slot->confirmed, i, at), slot->confirmed, slot->changed);
             return false;
         }
-    }
     return true;
 }
 
 static int check_all(const struct record *record)
 {
-    unsigned n_confirmed = 0;
+    unsigned n_kept = 0;
     bool good = true;
 
     for (unsigned writer = 0; writer < N_WRITERS; writer++)
         for (unsigned file = 0; file < N_FILES; file++) {
             int fd = open(name_of(writer, file), O_RDONLY | O_CLOEXEC);
 
-            for (unsigned i = 0; i < N_SLOTS; i++) {
-                n_confirmed += record->slot[writer][file][i].confirmed > 0;
-                good = check_slot(&record->slot[writer][file][i], fd, writer, file, i) && good;
-            }
+            n_kept += record->length[writer][file].kept;
+            for (unsigned i = 0; i < N_SLOTS; i++)
+                good = check_slot(&record->slot[writer][file][i], i < record->length[writer][file].kept, fd,
+                                  name_of(writer, file), i) &&
+                       good;
             if (fd >= 0)
                 (void) close(fd);
         }
-    if (n_confirmed == 0)
+    if (n_kept == 0)
         printf("nothing was confirmed\n");
-    return good && n_confirmed > 0 ? 0 : 1;
+    return good && n_kept > 0 ? 0 : 1;
 }
 
 int main(int argc, char **argv)

@@ -12,6 +12,11 @@ cycles=$(cycles 10 100)
 layouts=('stripe(64K) copies 2' 'one copies 2' 'stripe(7,3) copies 2' 'stripe(4K) disp 100 copies 2')
 first=${FALLSFS_SEED:-1}
 
+# What no fsync had confirmed may be lost: that is told by 3, and there are zeros in its place.
+extract() {
+    "$fallsctl" extract -r --partial -o "$work/rescued" "${disks[@]}" "$1" || [ $? = 3 ]
+}
+
 # one_life CYCLE LAYOUT: each second one writes on where the one before was killed
 one_life() {
     local cycle=$1 layout=$2 lost busy
@@ -33,7 +38,7 @@ one_life() {
     start -o ro,degraded
     ok "without d$lost, $layout, FALLSFS_SEED=$cycle" "$client" check "$mnt/$dir" "$record"
     stop
-    ok "extracted without d$lost" "$fallsctl" extract -r -o "$work/rescued" "${disks[@]}" "$dir"
+    ok "extracted without d$lost" extract "$dir"
     ok "what was extracted, $layout, FALLSFS_SEED=$cycle" "$client" check "$work/rescued" "$record"
     rm -rf "$work/rescued"
     bring_back "$lost"
