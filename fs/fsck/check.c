@@ -16,9 +16,10 @@ static void done(struct checking *checking)
 
 int check_volume(struct check *check, struct volume *volume)
 {
-    static int (*const part[])(struct checking *) = { check_todo,    check_tmp,     check_names,
-                                                      check_damaged, check_layouts, orphans_begin,
-                                                      check_objects, check_lost,    check_costs };
+    static int (*const part[])(struct checking *) = {
+        check_directories_first, check_todo,    check_tmp,     check_names, check_damaged,
+        check_layouts,           orphans_begin, check_objects, check_lost,  check_costs,
+    };
     struct checking checking = { .check = check, .volume = volume };
     int r = layouts_new(volume, &checking.layouts);
 

@@ -4,10 +4,12 @@
  *     todo/, tmp/         what a crash left unfinished                     finished
  *     ns/ ──> records     damaged                                          restored from a copy
  *         ──> subfiles    missing, short: bytes are lost                   told, each time; reading them stays an error
+ *                         where the second copy has the bytes              brought back from there
  *                         longer than the file                             cut
+ *         ──> replicas    less there than their map says, a damaged map    bits cleared: they are filled again
  *     layout/             a text damaged or missing on some disk           written anew from another
  *                         a text that no record and no copy names          removed, if all are known
- *     obj/                objects that no record names                     moved to .fallsfs/lost/ on their disk,
+ *     obj/                objects that no record and no map names          moved to .fallsfs/lost/ on their disk,
  *                                                                          or removed, as who asks wishes
  *
  * Nothing that a valid record names is removed or moved, whatever else is wrong. Without repair nothing is written at

@@ -2,7 +2,7 @@
 /* layout/: every disk must have every text that somebody needs, and each must be what its name, a hash, says. */
 #include "fs/core/disk/file_text.h"
 #include "fs/core/stub/census.h"
-#include "fs/core/volume/hashes.h"
+#include "fs/core/stub/replica_files.h"
 #include "fs/core/volume/layout_texts.h"
 #include "fs/fsck/checking.h"
 
@@ -101,14 +101,22 @@ static int check_text(struct checking *checking, const uint8_t hash[HASH_SIZE])
 
 /* -- texts that nobody needs -- */
 
+struct used {
+    struct checking *checking;
+    struct hashes hashes;
+};
+
 static int note_record(void *arg, const struct record *record)
 {
-    return hashes_add_record(arg, record);
+    struct used *used = arg;
+    int r = hashes_add_record(&used->hashes, record);
+
+    return r < 0 ? r : replicas_add_layouts(used->checking->volume, used->checking->layouts, record, &used->hashes);
 }
 
 static int note_copy(void *arg, const struct copy *copy)
 {
-    return hashes_add_record(arg, &copy->record);
+    return note_record(arg, &copy->record);
 }
 
 /* Whether there is a finding already that says why not everything is known: a disk or a directory is missing, a record
@@ -118,10 +126,11 @@ static bool is_told_elsewhere(int r)
     return r == -ENODEV || r == -ENOENT || r == -EUCLEAN || r == -EPROTONOSUPPORT;
 }
 
-/* Finds the texts that records and copies name. On failure, as when something is damaged or missing, nobody knows which
- * texts are needed, and all stay. */
-static int find_used(struct checking *checking, struct hashes *used)
+/* Finds the texts that records, copies and maps of replicas name. On failure, as when something is damaged or missing,
+ * nobody knows which texts are needed, and all stay. */
+static int find_used(struct used *used)
 {
+    struct checking *checking = used->checking;
     const struct spot spot = { .object = "layout", .disk = NO_DISK };
     const struct census census = { note_record, note_copy, used };
     struct volume_error error;
@@ -148,7 +157,8 @@ static void remove_unused(struct checking *checking, const struct hashes *names,
 
 int check_layouts(struct checking *checking)
 {
-    struct hashes names = { 0 }, used = { 0 };
+    struct used used = { .checking = checking };
+    struct hashes names = { 0 };
     const uint8_t *hash;
     int r = 0, known;
     size_t at = 0;
@@ -156,18 +166,18 @@ int check_layouts(struct checking *checking)
     for (uint32_t i = 0; r == 0 && i < checking->volume->n_disks; i++)
         if (disk_is_present(&checking->volume->disk[i]))
             r = list_names(checking, &checking->volume->disk[i], &names);
-    known = r < 0 ? r : find_used(checking, &used);
+    known = r < 0 ? r : find_used(&used);
     if (known == 0)
-        remove_unused(checking, &names, &used);
+        remove_unused(checking, &names, &used.hashes);
     if (known == -ENOMEM)
         r = known;
     for (size_t i = 0; r == 0 && i < checking->ids.n_slots; i++)
         if (checking->ids.slot[i] != NULL && checking->ids.slot[i]->layout != NULL)
             r = hashes_add(&names, checking->ids.slot[i]->layout->hash);
     while (r == 0 && (hash = hashes_next(&names, &at)) != NULL)
-        if (known < 0 || hashes_has(&used, hash))
+        if (known < 0 || hashes_has(&used.hashes, hash))
             r = check_text(checking, hash);
     hashes_done(&names);
-    hashes_done(&used);
+    hashes_done(&used.hashes);
     return r;
 }

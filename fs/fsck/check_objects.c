@@ -88,8 +88,8 @@ static int check_disk(struct checking *checking, const struct disk *disk)
 }
 
 /* Makes missing directories of objects anew, since no subfile can be made there; what stood there instead has been put
- * aside. With obj/ itself all of them are gone, which is told once. */
-static void check_directories(struct checking *checking, const struct disk *disk)
+ * aside, or is to be: goes_aside. With obj/ itself all of them are gone, which is told once. */
+static void check_directories(struct checking *checking, const struct disk *disk, bool goes_aside)
 {
     char path[16] = "obj";
     const struct spot spot = { .object = path, .disk = disk->index };
@@ -102,7 +102,7 @@ static void check_directories(struct checking *checking, const struct disk *disk
         if (i > 0)
             snprintf(path, sizeof path, "obj/%02x", i - 1);
         r = disk_call(disk, stat, disk->root, path, &st);
-        if (r != -ENOENT && (r < 0 || S_ISDIR(st.st_mode)))
+        if (r != -ENOENT && (r < 0 || goes_aside || S_ISDIR(st.st_mode)))
             continue;
         r = checking->check->repair ? disk_call(disk, mkdir, disk->root, path, 0700) : 0;
         if (!all_are_missing || r < 0)
@@ -111,6 +111,14 @@ static void check_directories(struct checking *checking, const struct disk *disk
             return;
         all_are_missing |= i == 0;
     }
+}
+
+int check_directories_first(struct checking *checking)
+{
+    for (uint32_t i = 0; checking->check->repair && i < checking->volume->n_disks; i++)
+        if (disk_is_present(&checking->volume->disk[i]))
+            check_directories(checking, &checking->volume->disk[i], true);
+    return 0;
 }
 
 int check_objects(struct checking *checking)
@@ -126,7 +134,7 @@ int check_objects(struct checking *checking)
         if (r == -ENOENT)
             r = 0; /* obj/ itself is missing, and told now */
         if (r == 0)
-            check_directories(checking, disk);
+            check_directories(checking, disk, false);
     }
     return r;
 }

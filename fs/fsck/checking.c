@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/fsck/checking.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -89,6 +90,23 @@ void checking_tell_aside(struct checking *checking, const char *kind, const stru
     int r = checking->check->repair ? checking_put_aside(disk, spot->object) : 0;
 
     checking_tell_fix(checking, kind, spot, r, "%s: goes to lost/", why);
+}
+
+/* -- cutting -- */
+
+int checking_cut(const struct disk *disk, const char *object, uint64_t len)
+{
+    struct stat st;
+    int fd, r = disk_call(disk, stat, disk->root, object, &st);
+
+    if (r < 0 || !S_ISREG(st.st_mode) || (uint64_t) st.st_size <= len)
+        return r == -ENOENT ? 0 : r;
+    fd = disk_call(disk, open, disk->root, object, O_WRONLY | O_NONBLOCK, 0);
+    r = fd < 0 ? fd : disk_call(disk, truncate, fd, len);
+    if (r == 0)
+        r = disk_call(disk, sync, fd, SYNC_DATA);
+    disk_close(disk, &fd);
+    return r;
 }
 
 /* -- flat directories -- */

@@ -3,7 +3,9 @@
  *
  *     check.c          the order of things
  *     checking.c       findings
- *     check_names.c    ns/ and todo/: records and their subfiles
+ *     check_names.c    ns/ and todo/: names, and what they lead to
+ *     check_stub.c     a file whose record is valid: its subfiles
+ *     check_replicas.c its replicas, and what these can give back: bring_back.c
  *     settle.c         what a crash left undecided of a file
  *     check_damaged.c  stubs without a valid record
  *     check_objects.c  obj/: what nobody owns
@@ -69,6 +71,9 @@ int checking_put_aside(const struct disk *disk, const char *object);
 /* Tells why an object does not belong where it is; with repair the object is put aside. */
 void checking_tell_aside(struct checking *checking, const char *kind, const struct spot *spot, const char *why);
 
+/* Cuts an object that is longer than len bytes, durably. One that is not there needs no cutting. */
+int checking_cut(const struct disk *disk, const char *object, uint64_t len);
+
 /* Finds the next name in the directory of walk. Directories in it are not gone into; what cannot be read is told. 1, 0
  * at the end, -ENOMEM. */
 int checking_next(struct checking *checking, struct walk *walk, const struct spot *dir, struct walk_entry *ret_entry);
@@ -79,12 +84,16 @@ int check_names(struct checking *checking);
 int check_damaged(struct checking *checking);
 int check_layouts(struct checking *checking);
 int check_objects(struct checking *checking);
+
+/* With repair, makes directories of objects that are missing, before what was in them is brought back. */
+int check_directories_first(struct checking *checking);
+
 int check_costs(struct checking *checking);
 
 /* Checks what users have said of one file or directory; dir and name as disk.h has them. */
 int check_texts(struct checking *checking, int dir, const char *name, const char *path);
 
-/* -- of check_names.c, for check_damaged.c -- */
+/* -- of check_stub.c, for check_names.c and check_damaged.c -- */
 
 /* Checks a stub whose record is valid and its subfiles, and notes it as their owner. */
 int check_stub(struct checking *checking, const char *path, const struct stat *st, const struct record *record, int fd);

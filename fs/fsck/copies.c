@@ -2,6 +2,7 @@
 #include "fs/fsck/copies.h"
 
 #include "fs/core/stub/census.h"
+#include "fs/core/stub/replica_files.h"
 #include "fs/core/volume/promise.h"
 
 #include <string.h>
@@ -25,6 +26,17 @@ bool copies_newer(const struct copy *a, const struct copy *b)
     return a->mtime.tv_nsec > b->mtime.tv_nsec;
 }
 
+/* Whether the home disk has a map of the file's replicas, which may be younger than the copy. */
+static bool has_map(const struct volume *volume, const uint8_t id[ID_SIZE])
+{
+    const struct disk *home = volume_home(volume);
+    char object[OBJECT_PATH];
+    struct stat st;
+
+    replica_map_path(volume, id, object);
+    return disk_call(home, stat, home->root, object, &st) == 0;
+}
+
 struct record copies_record(const struct volume *volume, const struct copy *copy)
 {
     const struct promise promise = record_promise(volume, &copy->record);
@@ -32,6 +44,7 @@ struct record copies_record(const struct volume *volume, const struct copy *copy
 
     record_keep_promise(&record, &promise);
     record.epoch = 0;
+    record.has_map |= has_map(volume, record.id);
     record.migrated = 0; /* there was more to it than a copy tells */
     return record;
 }

@@ -28,7 +28,8 @@ void copies_done(struct copies *copies);
 bool copies_newer(const struct copy *a, const struct copy *b);
 
 /* The record that a stub gets from a copy. The copy may be older than the file's bytes, so lengths are looked at when
- * the file is next used; but what the copy says must be there, must. */
+ * the file is next used; but what the copy says must be there, must. A map of replicas that the home disk has by now
+ * counts. */
 struct record copies_record(const struct volume *volume, const struct copy *copy);
 
 #endif

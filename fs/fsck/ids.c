@@ -10,11 +10,19 @@ void ids_init(struct ids *ids, struct layouts *layouts)
     *ids = (struct ids){ .layouts = layouts };
 }
 
+static void owner_done(struct ids *ids, const struct owner *owner)
+{
+    for (uint32_t i = 0; owner->replicas != NULL && i < owner->replicas->n; i++)
+        layouts_put(ids->layouts, owner->replicas->replica[i].layout);
+    free(owner->replicas);
+    layouts_put(ids->layouts, owner->layout);
+}
+
 void ids_done(struct ids *ids)
 {
     for (size_t i = 0; i < ids->n_slots; i++)
         if (ids->slot[i] != NULL) {
-            layouts_put(ids->layouts, ids->slot[i]->layout);
+            owner_done(ids, ids->slot[i]);
             free(ids->slot[i]);
         }
     free(ids->slot);
@@ -60,7 +68,7 @@ int ids_add(struct ids *ids, const struct owner *owner)
 
     if (copy == NULL || (2 * (ids->n + 1) > ids->n_slots && grow(ids) < 0)) {
         free(copy);
-        layouts_put(ids->layouts, owner->layout);
+        owner_done(ids, owner);
         return -ENOMEM;
     }
     *copy = *owner;

@@ -123,7 +123,7 @@ static int note_lost_copy(struct checking *checking, const struct disk *disk, co
                           const char *path, const struct object_name *name)
 {
     cleanup(copy_done) struct copy copy = { 0 };
-    int r = name->is_copy ? copy_read(disk, path, &copy) : -EUCLEAN;
+    int r = name->kind == OBJECT_COPY && !name->is_fresh ? copy_read(disk, path, &copy) : -EUCLEAN;
 
     (void) entry;
     return r == 0 ? note_copy(checking, &copy) : r == -EUCLEAN ? 0 : r;
@@ -228,19 +228,55 @@ static struct verdict judge_unowned(const struct checking *checking, const struc
     return LEFT("no file has this id");
 }
 
-struct verdict orphans_judge(const struct checking *checking, const struct disk *disk, const struct object_name *name)
+/* Judges something where no file has such a thing. A file that came back from a copy may have had it since. */
+static struct verdict unneeded(const struct owner *owner, const char *why)
 {
-    const struct owner *owner = ids_find(&checking->ids, name->id);
-    uint32_t slot;
+    return (struct verdict){ why, !owner->restored };
+}
 
-    if (name->is_fresh)
-        return LEFT("a copy of a record was never finished");
-    if (owner == NULL)
-        return judge_unowned(checking, name);
-    if (owner->layout == NULL)
+/* Judges a subfile of a generation or a replica that is laid out so. */
+static struct verdict judge_slot(const struct checking *checking, const struct disk *disk,
+                                 const struct object_name *name, const struct placed_layout *laying)
+{
+    uint32_t n_elements = laying->layout->pattern->n_elements, slot = name->is_header ? n_elements : name->slot;
+
+    if (slot >= file_layout_slots(laying->layout) || (!name->is_header && slot >= n_elements))
+        return PLACED("its file has no such element");
+    if (file_layout_disk(laying->layout, checking->volume->home, laying->rotate, slot) != disk->index)
+        return PLACED("its file has this element on another disk");
+    return NEEDED;
+}
+
+static struct verdict judge_map(const struct checking *checking, const struct disk *disk, const struct owner *owner)
+{
+    if (owner->replicas == NULL)
+        return unneeded(owner, "its file has no replicas");
+    if (owner->replicas->is_unknown || disk->index == checking->volume->home || disk->index == owner->replicas->second)
         return NEEDED;
-    if (name->is_copy)
-        return has_copy_elsewhere(checking, disk, owner) ? LEFT("its file has none there") : NEEDED;
+    return unneeded(owner, "its file has no map of replicas there");
+}
+
+static struct verdict judge_replica(const struct checking *checking, const struct disk *disk, const struct owner *owner,
+                                    const struct object_name *name)
+{
+    const struct owner_replicas *replicas = owner->replicas;
+
+    if (replicas != NULL && replicas->is_unknown)
+        return NEEDED;
+    for (uint32_t i = 0; replicas != NULL && i < replicas->n; i++) {
+        const struct owner_replica *replica = &replicas->replica[i];
+
+        if (replica->number == name->replica)
+            return judge_slot(checking, disk, name, &(struct placed_layout){ replica->layout, replica->rotate });
+    }
+    return unneeded(owner, "its file has no such replica");
+}
+
+static struct verdict judge_subfile(const struct checking *checking, const struct disk *disk, const struct owner *owner,
+                                    const struct object_name *name)
+{
+    struct verdict verdict;
+
     if (name->gen == owner->gen + 1 && owner->migrating)
         return NEEDED;
     if (name->gen > owner->gen && owner->restored)
@@ -249,14 +285,31 @@ struct verdict orphans_judge(const struct checking *checking, const struct disk 
         return LEFT("its file is of another generation");
     if (name->gen < owner->gen)
         return NEEDED; /* waits to be removed, maybe in another layout */
-    slot = name->is_header ? owner->layout->pattern->n_elements : name->slot;
-    if (slot >= file_layout_slots(owner->layout) || (!name->is_header && slot >= owner->layout->pattern->n_elements))
-        return PLACED("its file has no such element");
-    if (file_layout_disk(owner->layout, checking->volume->home, owner->rotate, slot) != disk->index)
-        return PLACED("its file has this element on another disk");
-    if (owner->settled && !bits_has(&owner->bits, slot))
+    verdict = judge_slot(checking, disk, name, &(struct placed_layout){ owner->layout, owner->rotate });
+    if (verdict.why == NULL && owner->settled &&
+        !bits_has(&owner->bits, name->is_header ? owner->layout->pattern->n_elements : name->slot))
         return LEFT("its file's record knows of no such subfile");
-    return NEEDED;
+    return verdict;
+}
+
+struct verdict orphans_judge(const struct checking *checking, const struct disk *disk, const struct object_name *name)
+{
+    const struct owner *owner = ids_find(&checking->ids, name->id);
+
+    if (name->is_fresh)
+        return name->kind == OBJECT_COPY  ? LEFT("a copy of a record was never finished")
+               : name->kind == OBJECT_MAP ? LEFT("a map of replicas was never finished")
+                                          : LEFT("a subfile was never finished");
+    if (owner == NULL)
+        return judge_unowned(checking, name);
+    if (owner->layout == NULL)
+        return NEEDED;
+    if (name->kind == OBJECT_COPY)
+        return has_copy_elsewhere(checking, disk, owner) ? LEFT("its file has none there") : NEEDED;
+    if (name->kind == OBJECT_MAP)
+        return judge_map(checking, disk, owner);
+    return name->kind == OBJECT_REPLICA ? judge_replica(checking, disk, owner, name)
+                                        : judge_subfile(checking, disk, owner, name);
 }
 
 /* -- removing -- */

@@ -3,6 +3,7 @@
 
 #include "fs/core/disk/file_text.h"
 #include "fs/core/disk/walk.h"
+#include "fs/core/stub/replica_files.h"
 #include "fs/core/stub/stub.h"
 #include "fs/fsck/copies.h"
 
@@ -75,6 +76,14 @@ static int survey_one(struct survey *survey, const struct member *member, struct
     struct disk disk;
     int r = open_member(member, &disk);
 
+    if (r == 0)
+        r = member_read_stamp(member, &disk, &stamp, error);
+    else if (r != -ENOENT)
+        volume_fail(error, r, "cannot open %s/.fallsfs: %s", member->path, strerror(-r));
+    if (r == -ENODEV) { /* an earlier attempt may have begun to make it the home disk */
+        disk_close_root(&disk);
+        r = -ENOENT;
+    }
     if (r == -ENOENT && survey->fresh != NULL)
         return volume_fail(error, -EINVAL, "neither %s nor %s is a disk of a volume: name one empty directory",
                            survey->fresh->path, member->path);
@@ -82,10 +91,6 @@ static int survey_one(struct survey *survey, const struct member *member, struct
         survey->fresh = member;
         return 0;
     }
-    if (r == 0)
-        r = member_read_stamp(member, &disk, &stamp, error);
-    else
-        volume_fail(error, r, "cannot open %s/.fallsfs: %s", member->path, strerror(-r));
     if (r == 0 && stamp.index == stamp.home) {
         survey->has_home = true;
         r = check_mark(&disk, member, error);
@@ -145,16 +150,55 @@ struct rebuilding {
     struct volume *volume;
     const struct disk *home;
     struct layouts *layouts;
+    bool lacks_maps; /* some file has no name yet, since its map could not be brought back */
 };
+
+/* Finds the places of the map of the file that a copy is of; false: there is no second one. */
+static bool find_places(struct rebuilding *rebuilding, const struct copy *copy, struct replica_places *ret_places)
+{
+    struct file_layout *layout;
+
+    if (layouts_get(rebuilding->layouts, copy->record.layout, &layout) < 0)
+        return false;
+    *ret_places = replica_places(rebuilding->volume, &(struct placed_layout){ layout, copy->record.rotate });
+    layouts_put(rebuilding->layouts, layout);
+    return ret_places->second != NULL;
+}
+
+/* Writes the map of a file's replicas to the new home disk, too. That comes before the name: as long as nobody can
+ * write to the file, the second map alone tells the truth. */
+static int bring_map(struct rebuilding *rebuilding, const struct copy *copy)
+{
+    struct replica_map map = { 0 };
+    struct replica_places places;
+    int r;
+
+    if (!find_places(rebuilding, copy, &places))
+        return 0;
+    r = replica_map_read_one(rebuilding->volume, places.first, copy->record.id, &map);
+    if (r == -ENOENT) {
+        r = replica_map_read_one(rebuilding->volume, places.second, copy->record.id, &map);
+        if (r == 0)
+            r = replica_map_replace(rebuilding->volume, &places, &map);
+    }
+    replica_map_done(&map);
+    if (r == -ENOENT || r == -EUCLEAN)
+        return 0;
+    rebuilding->lacks_maps |= r < 0;
+    return r;
+}
 
 /* Makes the stub in tmp/, with all it will have but its name. */
 static int make_stub(struct rebuilding *rebuilding, const struct copy *copy, const char *name)
 {
     const struct disk *home = rebuilding->home;
     const struct timespec times[2] = { copy->atime, copy->mtime };
-    struct record record = copies_record(rebuilding->volume, copy);
-    int tmp = rebuilding->volume->tmp, fd, r;
+    struct record record;
+    int tmp = rebuilding->volume->tmp, fd, r = bring_map(rebuilding, copy);
 
+    if (r < 0)
+        return r;
+    record = copies_record(rebuilding->volume, copy);
     (void) disk_call(home, unlink, tmp, name, 0);
     fd = disk_call(home, open, tmp, name, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (fd < 0)
@@ -246,23 +290,49 @@ static int place_at(struct rebuilding *rebuilding, const struct copy *copy, cons
     return r;
 }
 
-/* Whether there is a subfile of the file that a copy is of. Else it was removed, or nothing of it is left anyway. */
-static bool has_bytes(struct rebuilding *rebuilding, const struct record *record)
+static bool is_there(struct rebuilding *rebuilding, const struct record *record, uint64_t gen,
+                     const struct placed_layout *laying)
 {
-    struct volume *volume = rebuilding->volume;
-    struct file_layout *layout;
-    bool found = false;
-
-    if (layouts_get(rebuilding->layouts, record->layout, &layout) < 0)
-        return true; /* whoever puts the layout back wants the name */
-    for (uint32_t slot = 0; !found && slot < file_layout_slots(layout); slot++) {
-        const struct disk *disk = file_layout_on(layout, volume, record->rotate, slot);
+    for (uint32_t slot = 0; slot < file_layout_slots(laying->layout); slot++) {
+        const struct disk *disk = file_layout_on(laying->layout, rebuilding->volume, laying->rotate, slot);
         char object[OBJECT_PATH];
         struct stat st;
 
-        object_path(volume, record->id, record->gen, slot, layout, object);
-        found = disk_call(disk, stat, disk->root, object, &st) == 0;
+        object_path(rebuilding->volume, record->id, gen, slot, laying->layout, object);
+        if (disk_call(disk, stat, disk->root, object, &st) == 0)
+            return true;
     }
+    return false;
+}
+
+/* Whether there is a subfile of the second copy of a file with this record. */
+static bool has_second(struct rebuilding *rebuilding, const struct record *record, const struct file_layout *layout)
+{
+    const struct placed_layout laying = { layout, record->rotate };
+    const struct replica_places places = replica_places(rebuilding->volume, &laying);
+    struct replica_map map = { 0 };
+    bool found = false;
+
+    if (places.second != NULL && replica_map_read_one(rebuilding->volume, places.second, record->id, &map) == 0)
+        for (uint32_t i = 0; !found && i < map.n; i++)
+            found = (map.replica[i].flags & REPLICA_COPY) != 0 &&
+                    memcmp(map.replica[i].layout, layout->hash, HASH_SIZE) == 0 &&
+                    is_there(rebuilding, record, REPLICA_GEN | map.replica[i].number,
+                             &(struct placed_layout){ layout, map.replica[i].rotate });
+    replica_map_done(&map);
+    return found;
+}
+
+/* Whether there is a subfile of the file that a copy is of. Else it was removed, or nothing of it is left anyway. */
+static bool has_bytes(struct rebuilding *rebuilding, const struct record *record)
+{
+    struct file_layout *layout;
+    bool found;
+
+    if (layouts_get(rebuilding->layouts, record->layout, &layout) < 0)
+        return true; /* whoever puts the layout back wants the name */
+    found = is_there(rebuilding, record, record->gen, &(struct placed_layout){ layout, record->rotate }) ||
+            has_second(rebuilding, record, layout);
     layouts_put(rebuilding->layouts, layout);
     return found;
 }
@@ -343,7 +413,7 @@ int rebuild_names(struct check *check, struct volume *volume)
     r = disk_call(rebuilding.home, sync, rebuilding.home->root, SYNC_DISK);
     if (copies.error < 0)
         tell_unread(&rebuilding, &copies);
-    else if (r == 0)
+    else if (r == 0 && !rebuilding.lacks_maps)
         r = disk_call(rebuilding.home, unlink, rebuilding.home->root, MARK, AT_REMOVEDIR);
     return r == -ENOENT ? 0 : r;
 }

@@ -5,7 +5,10 @@
  *     d1, d2: obj/XX/ID.m { record, mode, owner, times, path }   ──>   ns/path    or ns/lost+found/ID
  *
  * Files all of whose bytes were on the home disk are gone; of others what was there is lost. Directories get the mode
- * 755: nobody else knows theirs. A path is the last one that was copied, a rename since is not known. */
+ * 755: nobody else knows theirs. A path is the last one that was copied, a rename since is not known.
+ *
+ * Of files with `copies 2` the second map of replicas is written to the new home disk before they get their names; the
+ * check that follows brings back from the second copy what was on the home disk. */
 #ifndef FALLSFS_FS_FSCK_REBUILD_H
 #define FALLSFS_FS_FSCK_REBUILD_H
 

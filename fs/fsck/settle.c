@@ -107,6 +107,8 @@ int settle(struct checking *checking, const struct settling *settling, const str
     settled.epoch = checking->volume->epoch;
     record_keep_promise(&settled, &(struct promise){ settled.size, settled.bits });
     r = sync_once(checking);
+    if (r == 0 && settled.size != file->promise->size)
+        r = checked_replicas_clear(file->replicas, MIN(settled.size, file->promise->size));
     if (r == 0)
         r = pad(checking, &settled, file->layout);
     if (r == -ENOENT)

@@ -10,6 +10,7 @@
 #define FALLSFS_FS_FSCK_SETTLE_H
 
 #include "fs/core/volume/promise.h"
+#include "fs/fsck/check_replicas.h"
 #include "fs/fsck/checking.h"
 
 /* What has been seen of a file's subfiles. */
@@ -31,6 +32,7 @@ struct settling_file {
     int fd; /* of the stub */
     const struct file_layout *layout;
     const struct promise *promise;
+    struct checked_replicas *replicas;
 };
 
 /* Makes a record promise what was seen, if it may be behind that: the copy of the record follows, the end of the check

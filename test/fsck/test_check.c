@@ -8,11 +8,11 @@
 #include "fs/core/fs.h"
 #include "fs/core/stub/census.h"
 #include "fs/core/stub/copy.h"
+#include "fs/core/stub/replica_files.h"
 #include "fs/core/stub/stub.h"
 #include "fs/core/tree/tree.h"
-#include "fs/core/volume/hashes.h"
-#include "fs/fsck/check.h"
 #include "test/core/world.h"
+#include "test/fsck/sim_fsck.h"
 
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
@@ -32,85 +32,6 @@ static const struct world_shape shapes[] = {
     { 4, "var(10,200,30)", 0 },
     { 3, "stripe(7)", SIM_LACKS_TMPFILE },
 };
-
-/* -- fsck of a world -- */
-
-/* The first thing that was found and should not have been, or was left. */
-struct heard {
-    char left[512];
-};
-
-static void hear_all(void *arg, const struct finding *finding)
-{
-    struct heard *heard = arg;
-
-    if (heard->left[0] == 0)
-        snprintf(heard->left, sizeof heard->left, "%s (%s): %s", finding->kind,
-                 finding->path != NULL     ? finding->path
-                 : finding->object != NULL ? finding->object
-                                           : "",
-                 finding->what);
-}
-
-static void hear(void *arg, const struct finding *finding)
-{
-    if (finding->fate == FINDING_LEFT)
-        hear_all(arg, finding);
-}
-
-static void hear_unsound(void *arg, const struct finding *finding)
-{
-    if (finding->fate != FINDING_NOTE)
-        hear_all(arg, finding);
-}
-
-static int open_volume(struct sim *sim, unsigned n_disks, enum volume_flags flags, struct volume **ret_volume)
-{
-    static const char *const path[] = { "d0", "d1", "d2", "d3" };
-    struct volume_error error;
-    struct member member[4] = { 0 };
-    int r;
-
-    for (unsigned i = 0; i < n_disks; i++) {
-        struct sim_disk *disk = sim_disk(sim, i);
-
-        member[i] = (struct member){ .ops = &sim_ops, .ctx = disk, .dir = sim_root(disk), .path = path[i] };
-    }
-    r = volume_open(member, n_disks, flags, ret_volume, &error);
-    for (unsigned i = 0; i < n_disks; i++)
-        if (member[i].dir >= 0)
-            (void) sim_ops.close(member[i].ctx, member[i].dir);
-    return r;
-}
-
-/* Checks the volume as main.c of fsck.fallsfs does. */
-static int run_fsck(struct sim *sim, unsigned n_disks, struct check *check)
-{
-    struct volume *volume;
-    int r = open_volume(sim, n_disks, check->repair ? 0 : VOLUME_READ_ONLY, &volume);
-
-    if (r < 0)
-        return r;
-    r = check_volume(check, volume);
-    if (r == 0 && check->repair)
-        r = volume_sync(volume);
-    if (r == 0)
-        r = volume_end_epoch(volume);
-    volume_free(volume);
-    return r;
-}
-
-static char *print_all(struct sim *sim, unsigned n_disks)
-{
-    char *text = NULL;
-    size_t len;
-    FILE *out = open_memstream(&text, &len);
-
-    for (unsigned i = 0; i < n_disks; i++)
-        sim_print(sim_disk(sim, i), out);
-    fclose(out);
-    return text;
-}
 
 /* -- programs -- */
 
@@ -228,14 +149,24 @@ static void check_copies(struct world *world, char *why, size_t size)
 
 /* -- texts of layouts -- */
 
+/* What records, copies and maps of replicas name. */
+struct used {
+    struct volume *volume;
+    struct layouts *layouts;
+    struct hashes hashes;
+};
+
 static int note_record(void *arg, const struct record *record)
 {
-    return hashes_add_record(arg, record);
+    struct used *used = arg;
+    int r = hashes_add_record(&used->hashes, record);
+
+    return r < 0 ? r : replicas_add_layouts(used->volume, used->layouts, record, &used->hashes);
 }
 
 static int note_copy(void *arg, const struct copy *copy)
 {
-    return hashes_add_record(arg, &copy->record);
+    return note_record(arg, &copy->record);
 }
 
 static void check_texts_on(const struct disk *disk, const struct hashes *used, char *why, size_t size)
@@ -258,20 +189,21 @@ static void check_texts_on(const struct disk *disk, const struct hashes *used, c
     disk_close(disk, &fd);
 }
 
-/* Checks that every disk has the texts that records and their copies name, and no others. */
+/* Checks that every disk has the texts that records, their copies and maps name, and no others. */
 static void check_texts(struct world *world, char *why, size_t size)
 {
-    struct hashes used = { 0 };
+    struct used used = { 0 };
     const struct census census = { note_record, note_copy, &used };
     struct volume_error error = { "" };
-    struct volume *volume;
 
-    cr_assert_eq(open_volume(world->sim, world->n_disks, VOLUME_READ_ONLY, &volume), 0);
-    cr_assert_eq(census_take(volume, &census, &error), 0, "%s", error.why);
-    for (uint32_t i = 0; i < volume->n_disks; i++)
-        check_texts_on(&volume->disk[i], &used, why, size);
-    hashes_done(&used);
-    volume_free(volume);
+    cr_assert_eq(open_volume(world->sim, world->n_disks, VOLUME_READ_ONLY, &used.volume), 0);
+    cr_assert_eq(layouts_new(used.volume, &used.layouts), 0);
+    cr_assert_eq(census_take(used.volume, &census, &error), 0, "%s", error.why);
+    for (uint32_t i = 0; i < used.volume->n_disks; i++)
+        check_texts_on(&used.volume->disk[i], &used.hashes, why, size);
+    hashes_done(&used.hashes);
+    layouts_free(used.layouts);
+    volume_free(used.volume);
 }
 
 /* After an orderly end, with all jobs done, there is nothing to be repaired or removed. */

@@ -2,7 +2,7 @@
 #include "fs/core/change/prune.h"
 
 #include "fs/core/stub/census.h"
-#include "fs/core/volume/hashes.h"
+#include "fs/core/stub/replica_files.h"
 #include "fs/core/volume/layout_texts.h"
 
 #include <string.h>
@@ -29,21 +29,31 @@ int texts_count(struct fs *fs, uint64_t *ret_n)
     return r;
 }
 
+/* What somebody needs, as names are gone through. */
+struct needed {
+    struct fs *fs;
+    struct hashes hashes;
+};
+
 static int note_record(void *arg, const struct record *record)
 {
-    return hashes_add_record(arg, record);
+    struct needed *needed = arg;
+    int r = hashes_add_record(&needed->hashes, record);
+
+    return r < 0 ? r : replicas_add_layouts(needed->fs->volume, needed->fs->layouts, record, &needed->hashes);
 }
 
 static int note_copy(void *arg, const struct copy *copy)
 {
-    return hashes_add_record(arg, &copy->record);
+    return note_record(arg, &copy->record);
 }
 
-/* Finds the layouts that records name. Whoever is renaming something just now may not note it for us, as the notes have
- * just begun: he is waited for before names are gone through. */
-static int find_needed(struct fs *fs, struct hashes *needed, struct volume_error *error)
+/* Finds the layouts that records and maps of replicas name. Whoever is renaming something just now may not note it for
+ * us, as the notes have just begun: he is waited for before names are gone through. */
+static int find_needed(struct needed *needed, struct volume_error *error)
 {
     const struct census census = { note_record, note_copy, needed };
+    struct fs *fs = needed->fs;
 
     inodes_naming_begin(fs->inodes);
     inodes_naming_end(fs->inodes);
@@ -64,22 +74,23 @@ static int remove_others(struct fs *fs, const struct hashes *names, const struct
 
 static int prune(struct fs *fs, uint64_t *ret_n, struct volume_error *error)
 {
-    struct hashes names = { 0 }, needed = { 0 };
+    struct needed needed = { .fs = fs };
+    struct hashes names = { 0 };
     int r = list(fs, &names);
 
     if (r < 0)
         r = volume_fail(error, r, "cannot list the texts of layouts: %s", strerror(-r));
     else
-        r = find_needed(fs, &needed, error);
+        r = find_needed(&needed, error);
     if (r == 0) {
-        r = remove_others(fs, &names, &needed, ret_n);
+        r = remove_others(fs, &names, &needed.hashes, ret_n);
         if (r == -EAGAIN)
             r = volume_fail(error, r, "directories are being moved all the time: try again later");
         else if (r < 0)
             r = volume_fail(error, r, "cannot remove a text from all disks: %s: see 'fallsctl status'", strerror(-r));
     }
     hashes_done(&names);
-    hashes_done(&needed);
+    hashes_done(&needed.hashes);
     return r;
 }
 

@@ -150,15 +150,26 @@ int copy_read(const struct disk *disk, const char *path, struct copy *ret_copy)
     return r < 0 ? r : copy_decode(bytes, len, ret_copy);
 }
 
-uint32_t copy_disk(const struct volume *volume, const struct record *record, const struct file_layout *layout)
+/* The first disk but the home disk that has bytes of a record's file which starts there, or COPY_NOWHERE. */
+static uint32_t first_disk(const struct volume *volume, const struct record *record, const struct file_layout *layout,
+                           uint16_t rotate)
 {
     for (uint32_t slot = 0; slot < file_layout_slots(layout); slot++) {
-        uint32_t index = file_layout_disk(layout, volume->home, record->rotate, slot);
+        uint32_t index = file_layout_disk(layout, volume->home, rotate, slot);
 
         if (bits_has(&record->bits, slot) && index != volume->home)
             return index;
     }
     return COPY_NOWHERE;
+}
+
+uint32_t copy_disk(const struct volume *volume, const struct record *record, const struct file_layout *layout)
+{
+    uint32_t index = first_disk(volume, record, layout, record->rotate);
+
+    return index != COPY_NOWHERE || layout->layout->copies < 2
+               ? index
+               : first_disk(volume, record, layout, file_layout_copy_rotate(layout, record->rotate));
 }
 
 const struct disk *copy_find_disk(const struct volume *volume, const struct record *record,
@@ -218,16 +229,24 @@ int copy_put(const struct volume *volume, const struct record *record, const str
     return replace(disk, object, bytes, len);
 }
 
-/* Whether a file that lies so may have its copy on a disk: on any disk that a slot is on, or, when bits are given, on
- * one with a subfile in bits. */
-static bool may_be_on(const struct volume *volume, const struct placed_layout *laying, const struct record_bits *bits,
-                      uint32_t disk)
+static bool lies_on(const struct volume *volume, const struct placed_layout *laying, uint16_t rotate,
+                    const struct record_bits *bits, uint32_t disk)
 {
     for (uint32_t slot = 0; slot < file_layout_slots(laying->layout); slot++)
         if ((bits == NULL || bits_has(bits, slot)) &&
-            file_layout_disk(laying->layout, volume->home, laying->rotate, slot) == disk)
+            file_layout_disk(laying->layout, volume->home, rotate, slot) == disk)
             return true;
     return false;
+}
+
+/* Whether a file that lies so may have the copy of its record on a disk: on any disk that a slot is on, or, when bits
+ * are given, on one with a subfile in bits; also on those of the second copy of its bytes. */
+static bool may_be_on(const struct volume *volume, const struct placed_layout *laying, const struct record_bits *bits,
+                      uint32_t disk)
+{
+    return lies_on(volume, laying, laying->rotate, bits, disk) ||
+           (laying->layout->layout->copies > 1 &&
+            lies_on(volume, laying, file_layout_copy_rotate(laying->layout, laying->rotate), bits, disk));
 }
 
 static int remove_copies(const struct volume *volume, const struct record *record, const struct placed_layout *laying,

@@ -8,8 +8,9 @@
  *                      a line      the checksum of all this
  *
  * It lies on the first disk of the file's layout, from its rotation on, that has bytes of the file and is not the home
- * disk: a file all of whose bytes go with the home disk needs no copy. It is replaced as a whole and never synced by
- * itself, so after a crash it may be older than the record, or not there. */
+ * disk: a file all of whose bytes go with the home disk needs no copy. With `copies 2` the disks of the second copy of
+ * its bytes come after those of the first. It is replaced as a whole and never synced by itself, so after a crash it
+ * may be older than the record, or not there. */
 #ifndef FALLSFS_FS_CORE_STUB_COPY_H
 #define FALLSFS_FS_CORE_STUB_COPY_H
 

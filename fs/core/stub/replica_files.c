@@ -252,22 +252,33 @@ static int remove_entry(const struct volume *volume, struct layouts *layouts, co
     return r;
 }
 
-int replicas_remove_all(const struct volume *volume, struct layouts *layouts, const struct record *record)
+/* Finds the places of the map of a file with this record; none: it has no map. */
+static int find_places(const struct volume *volume, struct layouts *layouts, const struct record *record,
+                       struct replica_places *ret_places)
 {
     struct placed_layout laying = { .rotate = record->rotate };
-    struct replica_places places;
     struct file_layout *layout;
-    struct replica_map map;
-    bool differ;
     int r = layouts_get(layouts, record->layout, &layout);
 
     if (r < 0)
         return r;
     laying.layout = layout;
-    places = replica_places(volume, &laying);
+    *ret_places = replica_places(volume, &laying);
     layouts_put(layouts, layout);
-    if (!record->has_map && !places.has_second)
-        return 0;
+    if (!record->has_map && !ret_places->has_second)
+        *ret_places = (struct replica_places){ 0 };
+    return 0;
+}
+
+int replicas_remove_all(const struct volume *volume, struct layouts *layouts, const struct record *record)
+{
+    struct replica_places places;
+    struct replica_map map;
+    bool differ;
+    int r = find_places(volume, layouts, record, &places);
+
+    if (r < 0 || places.first == NULL)
+        return r;
     r = replica_map_read(volume, &places, record->id, record->gen, &map, &differ);
     if (r < 0)
         return r == -ENOENT ? 0 : r;
@@ -278,4 +289,35 @@ int replicas_remove_all(const struct volume *volume, struct layouts *layouts, co
     }
     replica_map_done(&map);
     return r < 0 ? r : replica_map_remove(volume, &places, record->id);
+}
+
+/* -- layouts -- */
+
+static int add_layouts(const struct volume *volume, const struct disk *disk, const uint8_t id[ID_SIZE],
+                       struct hashes *hashes)
+{
+    struct replica_map map;
+    int r = replica_map_read_one(volume, disk, id, &map);
+
+    if (r < 0)
+        return r == -ENOENT || r == -EUCLEAN ? 0 : r;
+    for (uint32_t i = 0; r == 0 && i < map.n; i++)
+        r = hashes_add(hashes, map.replica[i].layout);
+    replica_map_done(&map);
+    return r;
+}
+
+int replicas_add_layouts(const struct volume *volume, struct layouts *layouts, const struct record *record,
+                         struct hashes *hashes)
+{
+    struct replica_places places;
+    int r = find_places(volume, layouts, record, &places);
+
+    if (r == -EIO || r == -EUCLEAN) /* the file's own layout is lost: the map on the home disk may be there still */
+        places = (struct replica_places){ .first = record->has_map ? volume_home(volume) : NULL };
+    else if (r < 0)
+        return r;
+    r = places.first != NULL && disk_is_present(places.first) ? add_layouts(volume, places.first, record->id, hashes)
+                                                              : 0;
+    return r == 0 && places.second != NULL ? add_layouts(volume, places.second, record->id, hashes) : r;
 }

@@ -10,6 +10,7 @@
 #define FALLSFS_FS_CORE_STUB_REPLICA_FILES_H
 
 #include "fs/core/volume/file_layouts.h"
+#include "fs/core/volume/hashes.h"
 #include "fs/core/volume/replica_map.h"
 
 /* Where a map lies. second NULL: there is no second one, or its disk is absent. */
@@ -53,5 +54,10 @@ int replica_remove_subfiles(const struct volume *volume, const uint8_t id[ID_SIZ
 
 /* Removes all replicas of a file with this record, and their maps: the file goes. */
 int replicas_remove_all(const struct volume *volume, struct layouts *layouts, const struct record *record);
+
+/* Adds the hashes of the layouts that the replicas of a file with this record have, by any of its maps. One that cannot
+ * be read for its damage names none. */
+int replicas_add_layouts(const struct volume *volume, struct layouts *layouts, const struct record *record,
+                         struct hashes *hashes);
 
 #endif

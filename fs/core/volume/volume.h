@@ -6,7 +6,8 @@
  *     spare               room for the next stamp
  *     costs               what requests cost the disk, where somebody has measured that
  *     layout/HASH         texts of layouts, immutable
- *     obj/XX/ID.GEN.I     the bytes of element I of a file: a subfile; ID.m is a copy of the file's record
+ *     obj/XX/ID.GEN.I     the bytes of element I of a file: a subfile; ID.m is a copy of the file's record, ID.r the
+ *                         map of its replicas, which have subfiles ID.rK.I
  *
  * and the home disk also ns/, the tree of names; tmp/; todo/, links to the stubs of files with unfinished work. */
 #ifndef FALLSFS_FS_CORE_VOLUME_VOLUME_H
@@ -62,7 +63,7 @@ int volume_format(const struct member member[], uint32_t n, uint32_t home, uint3
                   struct volume_error *ret_error);
 
 /* Makes an empty directory the home disk of a volume that has lost its own; stamp is that of another of its disks. It
- * has no names yet. */
+ * has no names yet. Also a directory where that was begun, and interrupted. */
 int volume_replace_home(const struct member *member, const struct stamp *stamp, struct volume_error *ret_error);
 
 /* Takes an empty directory into a volume in use, as its last disk; also one where that was begun before. -EEXIST: it is

@@ -79,10 +79,16 @@ static bool ends_with(const char *name, const char *end)
     return len >= n && strcmp(name + len - n, end) == 0;
 }
 
-/* Whether an entry below .fallsfs is a subfile. Copies of records are not: they are of no use on a disk that leaves. */
+/* Whether an entry below .fallsfs is a subfile, of a file or of a replica. Copies of records and maps of replicas are
+ * not, nor is what was never finished: they are of no use on a disk that leaves. */
 static bool is_subfile(const struct walk_entry *entry)
 {
-    return strncmp(entry->path, "obj/", 4) == 0 && !S_ISDIR(entry->st.st_mode) && !ends_with(entry->name, ".m");
+    static const char *const other[] = { ".m", ".r", ".new" };
+    bool is = strncmp(entry->path, "obj/", 4) == 0 && !S_ISDIR(entry->st.st_mode);
+
+    for (size_t i = 0; is && i < ARRAY_SIZE(other); i++)
+        is = !ends_with(entry->name, other[i]);
+    return is;
 }
 
 static int count_subfiles(const struct disk *disk, uint64_t *ret_n)

@@ -222,6 +222,35 @@ int volume_format(const struct member member[], uint32_t n, uint32_t home, uint3
     return r;
 }
 
+/* Whether a .fallsfs has nothing but what member_prepare makes: its making was begun, and there is no stamp yet. */
+static bool is_begun_only(const struct disk *disk)
+{
+    static const char *const made[] = { STAMP_NAME ".new", STAMP_SPARE, "lock" };
+    cleanup(walk_freep) struct walk *walk = NULL;
+    struct walk_entry entry;
+    int r = walk_new(disk, disk->root, &walk);
+
+    while (r == 0 && (r = walk_next(walk, &entry)) > 0) {
+        bool is_made = S_ISDIR(entry.st.st_mode);
+
+        for (size_t i = 0; i < ARRAY_SIZE(made); i++)
+            is_made |= strcmp(entry.path, made[i]) == 0;
+        r = entry.error < 0 || is_made ? entry.error : -EEXIST;
+    }
+    return r == 0;
+}
+
+/* Removes what an attempt has left that was interrupted. */
+static void clear_begun(const struct member *member, uint32_t fanout)
+{
+    struct disk disk = { .ops = member->ops, .ctx = member->ctx, .root = -1, .lock = -1 };
+
+    disk.root = disk_call(&disk, open, member->dir, STAMP_DIR, O_RDONLY | O_DIRECTORY, 0);
+    if (disk.root >= 0 && is_begun_only(&disk))
+        member_undo(member, &disk, fanout);
+    disk_close_root(&disk);
+}
+
 int volume_replace_home(const struct member *member, const struct stamp *stamp, struct volume_error *ret_error)
 {
     struct disk disk = { .ops = member->ops, .ctx = member->ctx, .root = -1, .lock = -1, .index = stamp->home };
@@ -230,6 +259,7 @@ int volume_replace_home(const struct member *member, const struct stamp *stamp, 
 
     ret_error->why[0] = 0;
     own.index = stamp->home;
+    clear_begun(member, stamp->fanout);
     r = member_check_empty(member, ret_error);
     if (r < 0)
         return r;
