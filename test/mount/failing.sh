@@ -104,7 +104,7 @@ one_fails() {
     ok "all is there, $layout, $*" all_there
     ok "all can be written, $layout, $*" all_writable
     same 'nothing lies on the disk that fails' "$("$fallsctl" map --json "$mnt"/one "$mnt"/dir/three |
-        jq -c "[.files[].subfiles[].disk] | unique | index($fails)")" null
+        jq -c "[.files[].subfiles[].disk] | unique | index(\"d$fails\")")" null
     shut_down "$next"
     ok "all is there with another disk lost, $layout, $*" all_there
     end_with_failed
