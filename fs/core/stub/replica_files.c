@@ -262,6 +262,22 @@ static int remove_entry(const struct volume *volume, struct layouts *layouts, co
     return r;
 }
 
+/* Removes the second copy of a file whose map was never written, for lack of room or of an fsync: it is the first replica
+ * that the file had. */
+static int remove_unmapped(const struct volume *volume, struct layouts *layouts, const struct record *record)
+{
+    struct replica_entry entry = { .number = 1 };
+    struct file_layout *layout;
+    int r = layouts_get(layouts, record->layout, &layout);
+
+    if (r < 0)
+        return r;
+    entry.rotate = file_layout_copy_rotate(layout, record->rotate);
+    r = replica_remove_subfiles(volume, record->id, &entry, layout);
+    layouts_put(layouts, layout);
+    return r;
+}
+
 /* Finds the places of the map of a file with this record; none: it has no map. */
 static int find_places(const struct volume *volume, struct layouts *layouts, const struct record *record,
                        struct replica_places *ret_places)
@@ -290,6 +306,8 @@ int replicas_remove_all(const struct volume *volume, struct layouts *layouts, co
     if (r < 0 || places.first == NULL)
         return r;
     r = replica_map_read(volume, &places, record->id, record->gen, &map, &differ);
+    if (r == -ENOENT && places.has_second)
+        return remove_unmapped(volume, layouts, record);
     if (r < 0)
         return r == -ENOENT ? 0 : r;
     for (uint32_t i = 0; i < map.n; i++) {
