@@ -59,8 +59,10 @@ PYTHON
 for policy in drop update; do
     make_disks ext4 ext4 ext4
     start -o 'layout=stripe(64K)'
-    n_alone=$(fill "$mnt/full")
-    rm -r "$mnt/full"
+    if [ "$policy" = drop ]; then
+        n_alone=$(fill "$mnt/full")
+        rm -r "$mnt/full"
+    fi
     head -c 12000000 /dev/urandom >"$work/src"
     cp "$work/src" "$mnt/file"
     ok "replicas, $policy" "$fallsctl" replica add --wait --on-write "$policy" -L 'stripe(4K)' "$mnt/file"
