@@ -263,6 +263,12 @@ static struct verdict judge_replica(const struct checking *checking, const struc
 
     if (replicas != NULL && replicas->is_unknown)
         return NEEDED;
+    if (replicas == NULL && owner->layout->layout->copies > 1 && name->replica == 1) {
+        /* the first replica is the second copy, whose map is written by the first fsync */
+        const uint16_t rotate = file_layout_copy_rotate(owner->layout, owner->rotate);
+
+        return judge_slot(checking, disk, name, &(struct placed_layout){ owner->layout, rotate });
+    }
     for (uint32_t i = 0; replicas != NULL && i < replicas->n; i++) {
         const struct owner_replica *replica = &replicas->replica[i];
 

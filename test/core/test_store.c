@@ -430,6 +430,7 @@ Test(store, a_subfile_that_is_cut_below)
     static uint8_t bytes[ROOM];
     char path[OBJECT_PATH], full[200];
     struct world world;
+    int r;
 
     world_init(&world, "one");
     memset(bytes, 7, sizeof bytes);
@@ -446,7 +447,8 @@ Test(store, a_subfile_that_is_cut_below)
         snprintf(full, sizeof full, "%s/d%d/.fallsfs/%s", world.local.top, i, path);
         (void) !truncate(full, 4096);
     }
-    cr_assert_eq(run(&world, &requests, false, &hints), -EIO);
+    r = run(&world, &requests, false, &hints);
+    cr_assert(r == -EIO || (r == 0 && world.local.is_churned), "%d", r); /* a replica may have them */
     requests_done(&requests);
     world_done(&world);
 }
@@ -549,7 +551,8 @@ static void move_what_a_disk_has(struct world *world, uint64_t unit, const char 
     for (uint64_t n = rng_below(rng, 4); moves_to != NULL && n > 0; n--)
         cr_assert(migration_step(&migration) >= 0);
     cr_assert_eq(run_counted(world, &requests, true, &hints, &stats), 0);
-    cr_assert(moves_to != NULL || (stats.sieve.disk_written == asked_size(requests.asked) && stats.sieve.reread == 0),
+    cr_assert(moves_to != NULL || world->local.is_churned ||
+                  (stats.sieve.disk_written == asked_size(requests.asked) && stats.sieve.reread == 0),
               RNG_SEED ": %" PRIu64 " written, %" PRIu64 " read again", rng->seed, stats.sieve.disk_written,
               stats.sieve.reread);
     expect_file(world, model, size, rng);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Replicas in a world: they come and go, are filled, and have what the file has wherever they say so. */
+#include "test/core/same_replicas.h"
 #include "test/core/world_parts.h"
 
 #include "fs/core/change/refill.h"
 #include "fs/core/change/repair.h"
 #include "fs/core/file/file_replicas.h"
-#include "fs/core/file/plan.h"
 #include "fs/core/file/replicas.h"
-#include "fs/core/file/transfer.h"
 
 #include "fs/core/disk/walk.h"
 
@@ -213,60 +212,18 @@ void world_lose_disk(struct world *world, struct rng *rng)
 
 /* -- checks -- */
 
-static int read_replica(struct world *world, struct generation *generation, uint64_t lo, uint64_t hi, uint8_t *bytes)
-{
-    cleanup(plan_done) struct plan plan = { 0 };
-    int r = plan_init(&plan, generation->layout, lo, hi - lo, bytes);
-
-    if (r == 0)
-        r = transfer_run(world->fs, generation, &plan, false);
-    return r < 0 ? r : transfer_finish_read(world->fs, generation, &plan);
-}
-
-/* Checks one replica, which must have the file's bytes in all windows that nobody says are wrong. A window that the disks
- * call right is none that is wrong. */
-static void check_one(struct world *world, struct file *file, uint32_t i, const char *name, const uint8_t *bytes)
-{
-    const struct replica_map *map = &file->replicas->map;
-    const struct replica_entry *entry = &map->replica[i];
-    const struct replica *replica = &file->replicas->replica[i];
-    const uint64_t size = file_size(file), window = UINT64_C(1) << map->shift;
-    uint8_t has[WORLD_SPAN];
-    uint64_t from, to;
-
-    if (replica->is_lost || !replica_span(map, entry, 0, size, &from, &to))
-        return;
-    for (uint64_t k = from; k < to && world->why[0] == 0; k++) {
-        uint64_t lo = MAX(k * window, entry->lo), hi = MIN(MIN((k + 1) * window, size), entry->hi);
-        int r;
-
-        if (windows_has(&entry->right, k) && windows_has(&replica->wrong, k))
-            world_wrong(world, "%s: replica %u: window %" PRIu64 " is right and wrong", name, entry->number, k);
-        if (windows_has(&entry->right, k) && !windows_has(&replica->right, k))
-            world_wrong(world, "%s: replica %u: window %" PRIu64 " would not be taken back", name, entry->number, k);
-        if (windows_has(&replica->wrong, k) || lo >= hi)
-            continue;
-        r = read_replica(world, replica->generation, lo, hi, has);
-        if (world_may_fail(world, r))
-            return;
-        if (r < 0)
-            world_wrong(world, "%s: replica %u cannot be read: %s", name, entry->number, strerror(-r));
-        for (uint64_t at = lo; r == 0 && at < hi && world->why[0] == 0; at++)
-            if (has[at - lo] != bytes[at])
-                world_wrong(world, "%s: replica %u has %u at byte %" PRIu64 ", where the file has %u", name,
-                            entry->number, has[at - lo], at, bytes[at]);
-    }
-}
-
 void world_check_replicas(struct world *world, struct inode *inode, const char *name)
 {
     uint8_t bytes[WORLD_SPAN];
+    char why[SAME_WHY] = "";
     struct file *file;
+    int r = 0;
 
     if (file_get(world->fs, inode, &file) < 0)
         return;
     if (file->replicas != NULL && file_read(world->fs, file, bytes, sizeof bytes, 0) >= 0)
-        for (uint32_t i = 0; world->why[0] == 0 && i < file->replicas->map.n; i++)
-            check_one(world, file, i, name, bytes);
+        r = same_replicas(world->fs, file, bytes, why);
     file_put(world->fs, file);
+    if (r < 0 && (r == -EUCLEAN || !world_may_fail(world, r)))
+        world_wrong(world, "%s: %s", name, why[0] != 0 ? why : strerror(-r));
 }

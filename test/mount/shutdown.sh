@@ -6,41 +6,10 @@
 # shellcheck disable=SC2317,SC2016  # functions are called by ok and not; words for other shells
 source "$(dirname "$0")/common.sh"
 source "$(dirname "$0")/crash.sh"
+source "$(dirname "$0")/images.sh"
 fsck=$3
 client=$4
 cycles=$(cycles 150 2000)
-
-# make_disks TYPE...: file systems $work/d0 .., and $arguments for the client
-make_disks() {
-    local i=0 type device
-    disks=()
-    arguments=()
-    for type in "$@"; do
-        truncate -s "$([ "$type" = xfs ] && echo 300M || echo 64M)" "$work/image$i"
-        ok "mkfs.$type" "mkfs.$type" -q "$work/image$i" || die 'no file system, no test'
-        device=$(losetup -f --show "$work/image$i") || die 'losetup'
-        loops+=("$device")
-        mkdir -p "$work/d$i"
-        ok "mount $type" mount -t "$type" "$device" "$work/d$i" || die 'no disk, no test'
-        rm -rf "$work/d$i/lost+found"
-        disks+=("$work/d$i")
-        arguments+=("$device:$type:$work/d$i")
-        i=$((i + 1))
-    done
-    "$fallsctl" format "${disks[@]}" >"$work/out" 2>&1 || die "format: $(cat "$work/out")"
-}
-
-remove_disks() {
-    local i
-    for i in "${!disks[@]}"; do
-        umount "${disks[i]}" || fail "${disks[i]} is busy"
-        rm -f "$work/image$i"
-    done
-    for i in "${loops[@]}"; do
-        losetup -d "$i"
-    done
-    loops=()
-}
 
 run() {
     make_disks "$@"

@@ -4,6 +4,8 @@
 # shellcheck disable=SC2317  # functions are called by ok and not
 # shellcheck source-path=SCRIPTDIR source=../mount/common.sh
 source "$(dirname "$0")/../mount/common.sh"
+# shellcheck source=../mount/churn.sh
+source "$(dirname "$0")/../mount/churn.sh"
 unset FALLSFS_CASES # a check has half a minute, whatever the others do
 checks=$3
 parked=$4
@@ -18,6 +20,21 @@ for options in 'layout=stripe(4K)' 'layout=stripe(7) disp 100,direct_io'; do
     make_volume 3
     start -c "$work/conf" -o "$options"
     ok "sections, $options" timeout 500 "$checks" "$mnt"
+    stop
+done
+
+# -- while replicas come and go --
+# needs: checks
+some=()
+[ -n "${FALLSFS_FULL:-}" ] || some=(random_sections_alone random_groups sizes several_threads)
+for layout in 'stripe(4K)' 'stripe(100,5) copies 2'; do
+    make_volume 3
+    start -c "$work/conf" -o "layout=$layout"
+    churn_start
+    for check in "${some[@]-}"; do
+        ok "$check, $layout, beside replicas" timeout 500 "$checks" "$mnt" ${check:+"$check"}
+    done
+    churn_stop
     stop
 done
 

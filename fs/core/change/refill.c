@@ -29,7 +29,8 @@ struct refills {
     bool has_left;             /* of the thread; a file could not be filled */
     bool has_thread, stop;     /* lock */
     uint32_t n_room, n_served; /* lock; how often room was asked for, and of these, how often replicas have given way */
-    uint64_t walked_at; /* clock_ms; when the disks were last gone through for nothing; 0: never. Of the thread */
+    /* lock; clock_ms; when the disks were last gone through for nothing; 0: never, or some replica has changed since */
+    uint64_t walked_at;
 };
 
 int refills_new(struct fs *fs, struct refills **ret_refills)
@@ -101,6 +102,9 @@ static void note(struct refills *refills, struct inode *inode, uint64_t after)
     inode_ref(refills->fs->inodes, inode);
     listed->inode = inode;
     list(refills, listed, clock_ms() + after);
+    mutex_lock(&refills->lock);
+    refills->walked_at = 0;
+    mutex_unlock(&refills->lock);
 }
 
 void refills_note(struct refills *refills, struct inode *inode)
@@ -300,17 +304,19 @@ void refills_make_room(struct refills *refills)
 static void serve_room(struct refills *refills)
 {
     uint64_t now = clock_ms();
-    bool walks = refills->walked_at == 0 || now > refills->walked_at + WALK_AGAIN;
-    uint32_t number;
+    uint32_t number, n;
+    bool walks;
 
     mutex_lock(&refills->lock);
     number = refills->n_room;
+    walks = refills->walked_at == 0 || now > refills->walked_at + WALK_AGAIN;
     mutex_unlock(&refills->lock);
-    if (replicas_give_way(refills->fs, walks) > 0)
+    n = replicas_give_way(refills->fs, walks);
+    mutex_lock(&refills->lock);
+    if (n > 0)
         refills->walked_at = 0;
     else if (walks)
         refills->walked_at = now;
-    mutex_lock(&refills->lock);
     refills->n_served = number;
     cond_broadcast(&refills->changed);
     mutex_unlock(&refills->lock);

@@ -193,10 +193,12 @@ void file_note_changed(struct file *file, uint32_t slot, uint64_t len)
     mutex_unlock(&file->meta);
 }
 
-/* Cuts off what a write that stopped early may have left behind the end of the file on other disks: it would show up
- * when the file grows. If it cannot be cut off now, that is done before anything else is written. */
-static void cut_tails(struct fs *fs, struct file *file)
+/* Cuts off what a write up to end that stopped early may have left behind the end of the file on other disks: it would
+ * show up when the file grows. If it cannot be cut off now, that is done before anything else is written. */
+static void cut_tails(struct fs *fs, struct file *file, uint64_t end)
 {
+    if (end <= file_size(file))
+        return;
     if (file_lock_io(fs, file) < 0) {
         file_must_cut(file);
         return;
@@ -351,7 +353,7 @@ static ssize_t write_once(struct fs *fs, struct file *file, const void *buf, siz
         return n;
     begin_to_write_behind(fs, file, &plan, gen);
     if ((size_t) n < len) {
-        cut_tails(fs, file);
+        cut_tails(fs, file, off + len);
         return n > 0 ? n : error;
     }
     return n;
@@ -434,7 +436,7 @@ static ssize_t write_subfile_once(struct fs *fs, struct file *file, struct plan 
     file_end_write(file, &writing);
     begin_to_write_behind(fs, file, plan, gen);
     if (r == 0 && written < share->len) {
-        cut_tails(fs, file);
+        cut_tails(fs, file, writing.file_off + writing.len);
         r = share->done < share->len ? first_error(plan) : copy;
     }
     return written > 0 ? (ssize_t) written : r;

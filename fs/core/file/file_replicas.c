@@ -191,16 +191,37 @@ static int take_out_locked(struct fs *fs, struct file *file, uint32_t i)
     return r;
 }
 
+/* What a replica that is to go has left: its subfiles, by their names. */
+struct left {
+    uint8_t id[ID_SIZE];
+    struct replica_entry entry;
+    struct file_layout *layout; /* with a reference; NULL: nobody knows it */
+};
+
+static struct left what_is_left(struct fs *fs, struct file *file, uint32_t i)
+{
+    const struct generation *generation;
+    struct left left = { 0 };
+
+    pthread_rwlock_rdlock(&file->io);
+    generation = file->replicas->replica[i].generation;
+    memcpy(left.id, file->record.id, ID_SIZE);
+    left.entry = file->replicas->map.replica[i]; /* which has no bits */
+    if (generation != NULL)
+        left.layout = layouts_ref(fs->layouts, generation->layout);
+    pthread_rwlock_unlock(&file->io);
+    return left;
+}
+
 /* Removes a replica that is to go: its subfiles, and its place in the list. Nobody else takes it out meanwhile, as that
  * is done by who has sync_lock. */
 static int remove_ended(struct fs *fs, struct file *file, uint32_t i) REQUIRES(file->sync_lock)
 {
-    struct replicas *replicas = file->replicas;
-    struct generation *generation = replicas->replica[i].generation;
-    int r = generation == NULL
-                ? 0
-                : replica_remove_subfiles(fs->volume, file->record.id, &replicas->map.replica[i], generation->layout);
+    struct left left = what_is_left(fs, file, i);
+    int r = left.layout == NULL ? 0 : replica_remove_subfiles(fs->volume, left.id, &left.entry, left.layout);
 
+    if (left.layout != NULL)
+        layouts_put(fs->layouts, left.layout);
     if (r == 0)
         r = file_begin_alone(file);
     if (r < 0)
@@ -353,19 +374,27 @@ static bool has_former(struct file *file)
     return has;
 }
 
-bool file_has_ended_replicas(struct file *file)
+/* Finds a replica that is to go; UINT32_MAX: there is none. */
+static uint32_t find_ended(struct file *file)
 {
-    bool has = false;
+    uint32_t found = UINT32_MAX;
 
     pthread_rwlock_rdlock(&file->io);
-    for (uint32_t i = 0; file->replicas != NULL && !has && i < file->replicas->map.n; i++)
-        has = (file->replicas->map.replica[i].flags & REPLICA_ENDED) != 0;
+    for (uint32_t i = 0; file->replicas != NULL && found == UINT32_MAX && i < file->replicas->map.n; i++)
+        if ((file->replicas->map.replica[i].flags & REPLICA_ENDED) != 0)
+            found = i;
     pthread_rwlock_unlock(&file->io);
-    return has;
+    return found;
+}
+
+bool file_has_ended_replicas(struct file *file)
+{
+    return find_ended(file) != UINT32_MAX;
 }
 
 int file_tidy_replicas(struct fs *fs, struct file *file)
 {
+    uint32_t i;
     int r = 0;
 
     if (file->replicas == NULL)
@@ -373,11 +402,8 @@ int file_tidy_replicas(struct fs *fs, struct file *file)
     mutex_lock(&file->sync_lock);
     if (has_former(file))
         r = end_former(fs, file);
-    for (uint32_t i = 0; r == 0 && i < file->replicas->map.n;)
-        if ((file->replicas->map.replica[i].flags & REPLICA_ENDED) != 0)
-            r = remove_ended(fs, file, i);
-        else
-            i++;
+    while (r == 0 && (i = find_ended(file)) != UINT32_MAX)
+        r = remove_ended(fs, file, i);
     mutex_unlock(&file->sync_lock);
     return r;
 }

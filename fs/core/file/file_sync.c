@@ -123,13 +123,16 @@ static int fill_copy(struct fs *fs, struct file *file)
 }
 
 /* Locks io, shared, so that no truncate closes subfiles, and copies the record once the subfiles are as long as it
- * says: a hole that somebody made after they were padded would be taken for lost bytes. */
+ * says: a hole that somebody made after they were padded would be taken for lost bytes. The second copy is whole then,
+ * too, though a migration may have switched the file meanwhile to a layout with one that has nothing yet. */
 static int begin_sync(struct fs *fs, struct file *file, enum replicas_which which, struct record *ret_before)
 {
     for (;;) {
-        int r = file_pad_if_needed(fs, file);
+        int r = fill_copy(fs, file);
         bool again;
 
+        if (r == 0)
+            r = file_pad_if_needed(fs, file);
         if (r == 0)
             r = pad_replicas(fs, file, which);
         if (r < 0)
@@ -139,7 +142,7 @@ static int begin_sync(struct fs *fs, struct file *file, enum replicas_which whic
         *ret_before = *file_record(file);
         again = subfiles_need_padding(file->now, file->record.size) || replicas_need_padding(file, which);
         mutex_unlock(&file->meta);
-        if (!again)
+        if (!again && !replicas_lack_copy(file))
             return 0;
         pthread_rwlock_unlock(&file->io);
     }
@@ -148,10 +151,8 @@ static int begin_sync(struct fs *fs, struct file *file, enum replicas_which whic
 static int sync_all(struct fs *fs, struct file *file, bool data_only, enum replicas_which which)
 {
     struct record before;
-    int r = fill_copy(fs, file);
+    int r = begin_sync(fs, file, which, &before);
 
-    if (r == 0)
-        r = begin_sync(fs, file, which, &before);
     if (r < 0)
         return r;
     r = replicas_begin_sync(file, which);

@@ -503,10 +503,26 @@ int replicas_will_switch(struct fs *fs, struct file *file, uint64_t gen)
     return MIN(r, 0);
 }
 
+/* Removes the second map from where it lay, once it is where it is to lie now; else fsck finds it. */
+static void move_second(struct fs *fs, const struct file *file, struct replicas *replicas, const struct disk *former)
+    REQUIRES(replicas->changing)
+{
+    const struct replica_places places = { .first = former };
+    int r;
+
+    if (former == NULL || former == replicas->places.second)
+        return;
+    r = replica_map_replace(fs->volume, &replicas->places, &replicas->map);
+    replicas->shall_replace = r != 0;
+    if (r == 0)
+        (void) replica_map_remove(fs->volume, &places, file->record.id);
+}
+
 /* Replicas have what they had; a second copy that lay as the file did stays until there is one that lies as it does. */
 int replicas_switched(struct fs *fs, struct file *file)
 {
     struct replicas *replicas = file->replicas;
+    const struct disk *former;
     int r = 0;
 
     if (replicas == NULL && file->now->layout->layout->copies > 1 && (r = replicas_new(fs, file, &replicas)) == 0)
@@ -515,7 +531,10 @@ int replicas_switched(struct fs *fs, struct file *file)
         return r;
     mutex_lock(&replicas->changing);
     replicas->map.gen = replicas->map.also_gen = file->record.gen;
+    former = replicas->places.second;
     r = replicas_agree(fs, file, replicas);
+    if (r == 0)
+        move_second(fs, file, replicas, former);
     mutex_unlock(&replicas->changing);
     fs->calls->follow(fs, file->inode);
     return r;

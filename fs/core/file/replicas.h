@@ -41,7 +41,6 @@ struct replicas {
     struct replica_map map;
     struct replica_places places;     /* io */
     bool shall_replace;               /* changing; the head on the disks is another one */
-    const struct disk *former_second; /* changing; where the second map was that is to go from there; or NULL */
     bool is_new;                      /* the file was made a moment ago, and no disk has anything of it */
     atomic_uint_least64_t changed_at; /* clock_ms; when somebody last changed the file */
     uint64_t synced_size;             /* of who syncs the file; how long it was when the sync began */
@@ -167,6 +166,9 @@ int replicas_end_sync(struct fs *fs, struct file *file, enum replicas_which whic
 
 /* Fills the next wrong window: 1 there may be more, 0 there was none, or an error. No lock is held. */
 int replicas_fill(struct fs *fs, struct file *file, enum replicas_which which, uint64_t *cursor);
+
+/* Whether the second copy lacks something that could be filled. io is held. */
+bool replicas_lack_copy(struct file *file);
 
 /* Has those replicas lack all that have lost a subfile, so that they are filled again. */
 int replicas_verify(struct fs *fs, struct file *file);

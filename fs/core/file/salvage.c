@@ -2,6 +2,7 @@
 #include "fs/core/file/salvage.h"
 
 #include "fs/core/file/plan.h"
+#include "fs/core/file/replicas.h"
 #include "fs/core/file/subfile.h"
 #include "layout/map.h"
 
@@ -76,9 +77,8 @@ static const struct share *share_of(const struct plan *plan, uint32_t element)
 }
 
 /* Tells of the bytes that are lost, in file order: what of a run lies behind the bytes that its share has read. */
-static int tell_lost(const struct plan *plan, const struct salvage *salvage)
+static int tell_lost(const struct plan *plan, const struct salvage *salvage, struct lost_range *range)
 {
-    struct lost_range range = { 0 };
     struct runs runs;
     struct run run;
     int r = runs_init(&runs, plan->layout->pattern, plan->file_off, plan->len);
@@ -92,28 +92,20 @@ static int tell_lost(const struct plan *plan, const struct salvage *salvage)
         have = share->sub_off + share->done;
         skip = have > run.sub_off ? MIN(have - run.sub_off, run.len) : 0;
         if (skip < run.len)
-            tell(salvage, &range, run.file_off + skip, run.len - skip, share->error);
+            tell(salvage, range, run.file_off + skip, run.len - skip, share->error);
     }
-    if (range.len > 0)
-        salvage->lost(salvage->arg, range.off, range.len, range.error);
     return r;
 }
 
-ssize_t salvage_read(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off,
-                     const struct salvage *salvage)
+/* Reads what the file's own subfiles have of a range. */
+static int read_own(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off,
+                    const struct salvage *salvage, struct lost_range *range)
 {
     cleanup(plan_done) struct plan plan = { 0 };
-    uint64_t size = file_size(file);
     bool lost = false;
-    int r;
+    int r = plan_init(&plan, file->now->layout, off, len, buf);
 
-    len = off >= size ? 0 : MIN(len, size - off);
-    if (len == 0)
-        return 0;
-    r = plan_init(&plan, file->now->layout, off, len, buf);
-    if (r < 0)
-        return r;
-    for (uint32_t i = 0; i < plan.n_shares; i++) {
+    for (uint32_t i = 0; r == 0 && i < plan.n_shares; i++) {
         struct share *share = &plan.share[i];
 
         share->error = read_share(fs, file, share);
@@ -121,6 +113,39 @@ ssize_t salvage_read(struct fs *fs, struct file *file, void *buf, size_t len, ui
         plan_zero_rest(share);
         plan_scatter(&plan, share);
     }
-    r = lost ? tell_lost(&plan, salvage) : 0;
+    return r == 0 && lost ? tell_lost(&plan, salvage, range) : r;
+}
+
+/* A file with replicas is read where all bytes are, window by window: what some window lacks the next one may have. */
+static int read_left(struct fs *fs, struct file *file, uint8_t *buf, size_t len, uint64_t off,
+                     const struct salvage *salvage, struct lost_range *range)
+{
+    uint64_t window, n;
+    int r = 0;
+
+    if (file->replicas == NULL)
+        return read_own(fs, file, buf, len, off, salvage, range);
+    window = UINT64_C(1) << file->replicas->map.shift;
+    for (; r == 0 && len > 0; buf += n, off += n, len -= n) {
+        n = MIN(window - off % window, len);
+        if (file_read(fs, file, buf, n, off) != (ssize_t) n)
+            r = read_own(fs, file, buf, n, off, salvage, range);
+    }
+    return r;
+}
+
+ssize_t salvage_read(struct fs *fs, struct file *file, void *buf, size_t len, uint64_t off,
+                     const struct salvage *salvage)
+{
+    struct lost_range range = { 0 };
+    uint64_t size = file_size(file);
+    int r;
+
+    len = off >= size ? 0 : MIN(len, size - off);
+    if (len == 0)
+        return 0;
+    r = read_left(fs, file, buf, len, off, salvage, &range);
+    if (range.len > 0)
+        salvage->lost(salvage->arg, range.off, range.len, range.error);
     return r < 0 ? r : (ssize_t) len;
 }

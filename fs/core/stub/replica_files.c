@@ -205,6 +205,16 @@ static int remove_one(const struct disk *disk, const char *path, const char *dir
     return r == -ENOENT ? 0 : r < 0 ? r : file_text_sync_dir(disk, dir);
 }
 
+/* Removes a map from one disk, and what a crash may have left of one that was to take its place. */
+static int remove_map(const struct disk *disk, const char *path, const char *dir)
+{
+    char fresh[OBJECT_PATH + 8];
+
+    snprintf(fresh, sizeof fresh, "%s.new", path);
+    (void) object_remove(disk, fresh);
+    return remove_one(disk, path, dir);
+}
+
 int replica_map_remove(const struct volume *volume, const struct replica_places *places, const uint8_t id[ID_SIZE])
 {
     char path[OBJECT_PATH], dir[OBJECT_PATH];
@@ -212,18 +222,10 @@ int replica_map_remove(const struct volume *volume, const struct replica_places 
 
     replica_map_path(volume, id, path);
     object_path(volume, id, 0, OBJECT_DIR, NULL, dir);
-    r = remove_one(places->first, path, dir);
+    r = remove_map(places->first, path, dir);
     if (places->second != NULL)
-        second = remove_one(places->second, path, dir);
+        second = remove_map(places->second, path, dir);
     return r < 0 ? r : second;
-}
-
-void replica_map_remove_from(const struct volume *volume, const struct disk *disk, const uint8_t id[ID_SIZE])
-{
-    char path[OBJECT_PATH];
-
-    replica_map_path(volume, id, path);
-    (void) object_remove(disk, path); /* else fsck finds it */
 }
 
 int replica_remove_subfiles(const struct volume *volume, const uint8_t id[ID_SIZE], const struct replica_entry *entry,
