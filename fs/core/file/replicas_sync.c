@@ -168,8 +168,8 @@ static bool has_others(const struct windows *more, const struct windows *set)
     return has;
 }
 
-/* Makes the map tell what the sync has covered: *ret_changed when that is more than before. From here on whoever wants to
- * change a window that is told to be right has that taken back first. */
+/* Makes the map tell what the sync has covered: *ret_changed when that is more than before. From here on whoever wants
+ * to change a window that is told to be right has that taken back first. */
 static int note_right(struct file *file, struct replicas *replicas, uint32_t i, enum replicas_which which,
                       bool *ret_changed) REQUIRES(replicas->lock)
 {
@@ -273,7 +273,7 @@ static int copy_piece(struct fs *fs, struct file *file, struct generation *to, b
                       void *buf)
 {
     cleanup(plan_done) struct plan plan = { 0 };
-    bool full, empty;
+    bool full = false, empty = false;
     int r = plan_init(&plan, file->now->layout, lo, hi - lo, buf);
 
     if (r == 0)
