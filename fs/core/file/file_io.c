@@ -4,6 +4,7 @@
 #include "fs/core/file/plan.h"
 #include "fs/core/file/replicas.h"
 #include "fs/core/file/subfile.h"
+#include "fs/core/file/subfile_map.h"
 #include "fs/core/file/subfiles.h"
 #include "fs/core/file/target.h"
 #include "fs/core/file/touched.h"
@@ -33,6 +34,20 @@ static int plan_for(const struct generation *from, struct plan *plan, struct sel
     return r == 0 && only != NULL ? plan_select(plan, only, false) : r;
 }
 
+/* Whether the system has in memory all that a plan reads. To try to read it would have the disks read ahead. */
+static bool is_cached(struct fs *fs, struct generation *from, const struct plan *plan)
+{
+    bool is = true;
+
+    for (uint32_t i = 0; is && i < plan->n_shares; i++) {
+        const struct share *share = &plan->share[i];
+        uint8_t *addr;
+
+        is = subfile_map(fs, from, share->slot, share->sub_off, share->len, &addr) == share->len;
+    }
+    return is;
+}
+
 /* Reads a range of which nothing but a plan for the file is made: from a replica where that is quicker; but what the
  * system has cached of the file is read there. io is held. */
 static int read_best(struct fs *fs, struct file *file, struct plan *plan, struct selection *only, bool is_section)
@@ -41,7 +56,7 @@ static int read_best(struct fs *fs, struct file *file, struct plan *plan, struct
     struct generation *from = file->now;
     int r = 0;
 
-    if (file->replicas != NULL && !transfer_try(fs, file->now, plan))
+    if (file->replicas != NULL && !is_cached(fs, file->now, plan))
         from = replicas_choose(fs, file, plan->file_off, plan->len, only, is_section);
     if (from == file->now)
         return read_plan(fs, from, plan);

@@ -130,19 +130,6 @@ int transfer_run(struct fs *fs, struct generation *generation, struct plan *plan
     return 0;
 }
 
-bool transfer_try(struct fs *fs, struct generation *generation, struct plan *plan)
-{
-    bool all = true;
-
-    for (uint32_t i = 0; i < plan->n_shares; i++) {
-        struct transfer t = { .fs = fs, .generation = generation, .share = &plan->share[i], .no_wait = true };
-
-        transfer(&t);
-        all &= plan->share[i].error == 0;
-    }
-    return all;
-}
-
 /* Ends the reading of a share: bytes that the subfile has not are a hole, unless it must have them. */
 static int finish_share(struct fs *fs, struct generation *generation, struct plan *plan, struct share *share)
 {

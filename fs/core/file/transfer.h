@@ -11,9 +11,6 @@ struct plan;
  * same time, after the others. io is held. */
 int transfer_run(struct fs *fs, struct generation *generation, struct plan *plan, bool write);
 
-/* Reads of a plan what needs no waiting; whether that was all. io is held. */
-bool transfer_try(struct fs *fs, struct generation *generation, struct plan *plan);
-
 /* Fills with zeros what subfiles do not have, unless it must be there. The result is the first error. io is held. */
 int transfer_finish_read(struct fs *fs, struct generation *generation, struct plan *plan);
 
