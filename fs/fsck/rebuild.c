@@ -178,6 +178,7 @@ static int bring_map(struct rebuilding *rebuilding, const struct copy *copy)
     r = replica_map_read_one(rebuilding->volume, places.first, copy->record.id, &map);
     if (r == -ENOENT) {
         r = replica_map_read_one(rebuilding->volume, places.second, copy->record.id, &map);
+        replica_map_doubt(&map); /* the lost map may have been told later what is right no more */
         if (r == 0)
             r = replica_map_replace(rebuilding->volume, &places, &map);
     }

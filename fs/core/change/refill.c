@@ -83,7 +83,7 @@ static void list(struct refills *refills, struct listed *listed, uint64_t due)
     listed->due = due;
     listed->next = refills->first;
     refills->first = listed;
-    refills->n++;
+    atomic_store(&refills->fs->n_followed, ++refills->n);
     cond_broadcast(&refills->changed);
     mutex_unlock(&refills->lock);
 }
@@ -134,7 +134,7 @@ static struct listed *take(struct refills *refills, uint64_t now) REQUIRES(refil
         return NULL;
     listed = *found;
     *found = listed->next;
-    refills->n--;
+    atomic_store(&refills->fs->n_followed, --refills->n);
     return listed;
 }
 
@@ -193,6 +193,16 @@ static int fill(struct refills *refills, struct file *file)
     return first;
 }
 
+static bool is_due(struct file *file)
+{
+    bool is;
+
+    pthread_rwlock_rdlock(&file->io);
+    is = replicas_are_due(file);
+    pthread_rwlock_unlock(&file->io);
+    return is;
+}
+
 /* Does all that is to be done for a file; true when nothing is left. */
 static bool work_on(struct refills *refills, struct file *file)
 {
@@ -206,7 +216,17 @@ static bool work_on(struct refills *refills, struct file *file)
     if (synced == 0)
         (void) file_tidy_replicas(fs, file);
     (void) file_count_blocks(fs, file);
-    return r == 0 && synced == 0 && !replicas_are_due(file);
+    return r == 0 && synced == 0 && !is_due(file);
+}
+
+/* Whether the stub of an inode can be reached: one may have a name that nobody has looked up. */
+static bool has_name(struct fs *fs, struct inode *inode)
+{
+    int fd, r = inode_is_gone(fs->inodes, inode) ? -ESTALE : inode_open(fs->inodes, inode, &fd);
+
+    if (r == 0)
+        inode_close(fs->inodes, inode);
+    return r == 0;
 }
 
 /* When a file is to be worked on: some time after its last change. */
@@ -221,7 +241,7 @@ static void work_on_listed(struct refills *refills, struct listed *listed, bool 
     struct fs *fs = refills->fs;
     uint64_t due = 0;
     struct file *file;
-    int r = inode_is_gone(fs->inodes, listed->inode) ? -ESTALE : file_get(fs, listed->inode, &file);
+    int r = has_name(fs, listed->inode) ? file_get(fs, listed->inode, &file) : -ESTALE;
 
     if (r == 0 && waits && due_of(file) > clock_ms()) {
         due = due_of(file);

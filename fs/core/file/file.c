@@ -367,6 +367,18 @@ static int close_file(struct fs *fs, struct file *file)
     return r;
 }
 
+#define KEPT_FILES  64 /* files at most that are kept for their replicas */
+#define KEPT_WEIGHT 64
+
+/* Whether a file is to stay in memory until its replicas have been filled: what is in memory tells which windows they
+ * lack, where the disks may tell of fewer that they have. */
+static bool is_followed(const struct fs *fs, struct file *file)
+{
+    return file->replicas != NULL && atomic_load(&file->inode->is_followed) &&
+           atomic_load(&fs->n_followed) <= KEPT_FILES && file_weight(file) <= KEPT_WEIGHT &&
+           file_size(file) >> file->replicas->map.shift > 0 && replicas_are_due(file);
+}
+
 /* The last user of a file that has names closes it; true when the file is in memory no longer. A file whose record
  * could not be stored is kept, with a hold on the inode: the next one to close it tries again. */
 static bool close_last(struct fs *fs, struct file *file)
@@ -374,7 +386,7 @@ static bool close_last(struct fs *fs, struct file *file)
     struct inode *inode = file->inode;
     bool was_kept = file->kept;
 
-    file->kept = close_file(fs, file) < 0;
+    file->kept = close_file(fs, file) < 0 || is_followed(fs, file);
     if (file->kept && !was_kept)
         inode_ref(fs->inodes, inode);
     if (file->kept)

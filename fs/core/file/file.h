@@ -19,8 +19,9 @@ struct target;
 
 struct file {
     struct inode *inode;
-    uint32_t n_users;       /* inode->lock */
-    bool kept;              /* inode->lock; it has no users, and stays since its record could not be stored */
+    uint32_t n_users; /* inode->lock */
+    /* inode->lock; it has no users, and stays since its record could not be stored, or its replicas are to be filled */
+    bool kept;
     struct generation *now; /* io and meta, both to change it, either to look: a migration puts another in its place */
     struct target *next;    /* io; the generation that a migration fills, while somebody copies; or NULL */
     struct replicas *_Atomic replicas; /* io; or NULL */

@@ -54,6 +54,7 @@ static int write_and_move(struct fs *fs, struct file *file) REQUIRES(file->copyi
     moves = atomic_exchange(&file->inode->copy.moves, false);
     mutex_unlock(&file->meta);
     r = write_copy(fs, file, &record, layout);
+    atomic_store(&file->inode->copy.unsynced, true);
     if (r == 0 && moves)
         r = copy_remove_others(fs->volume, &record, NULL, copy_disk(fs->volume, &record, layout));
     if (r < 0 && moves)
@@ -72,6 +73,23 @@ int file_copy_write(struct fs *fs, struct file *file)
     r = write_and_move(fs, file);
     mutex_unlock(&file->copying);
     return r;
+}
+
+void file_copy_sync(struct fs *fs, struct file *file)
+{
+    struct file_layout *layout;
+    const struct disk *disk;
+    struct record record;
+
+    mutex_lock(&file->copying);
+    if (atomic_exchange(&file->inode->copy.unsynced, false)) {
+        layout = file_look(fs, file, &record);
+        disk = copy_find_disk(fs->volume, &record, layout);
+        if (disk != NULL && copy_sync(fs->volume, disk, record.id) < 0)
+            atomic_store(&file->inode->copy.unsynced, true);
+        layouts_put(fs->layouts, layout);
+    }
+    mutex_unlock(&file->copying);
 }
 
 int file_copy_find(struct fs *fs, struct file *file, struct copy *ret_copy)

@@ -10,6 +10,9 @@
  * lies on another disk than before, the former one is removed. */
 int file_copy_write(struct fs *fs, struct file *file);
 
+/* Makes the copy durable, if it was written since the last time. */
+void file_copy_sync(struct fs *fs, struct file *file);
+
 /* Finds the copy of a file's record, wherever it lies; -ENOENT. */
 int file_copy_find(struct fs *fs, struct file *file, struct copy *ret_copy);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fsync: data before the record that speaks of it. */
+#include "fs/core/file/file_copy.h"
 #include "fs/core/file/replicas.h"
 #include "fs/core/file/subfiles.h"
 
@@ -167,6 +168,25 @@ static int sync_all(struct fs *fs, struct file *file, bool data_only, enum repli
     return r < 0 ? r : sync_name(fs, file);
 }
 
+static bool has_copy(struct file *file)
+{
+    bool has;
+
+    mutex_lock(&file->meta);
+    has = file->now->layout->layout->copies > 1;
+    mutex_unlock(&file->meta);
+    return has;
+}
+
+/* Of a file with a second copy the copy of its record is durable, too: with these the home disk may be lost. That its
+ * disk fails is no reason for an fsync to. */
+static void sync_copy(struct fs *fs, struct file *file)
+{
+    if (file_take_copy(file))
+        (void) file_copy_write(fs, file);
+    file_copy_sync(fs, file);
+}
+
 static int sync_file(struct fs *fs, struct file *file, bool data_only, enum replicas_which which)
 {
     int r;
@@ -183,7 +203,9 @@ static int sync_file(struct fs *fs, struct file *file, bool data_only, enum repl
         file->n_errors++;
         mutex_unlock(&file->meta);
     }
-    if (r == 0 && file_take_copy(file))
+    if (r == 0 && has_copy(file))
+        sync_copy(fs, file);
+    else if (r == 0 && file_take_copy(file))
         fs->calls->copy(fs, file->inode);
     return r;
 }

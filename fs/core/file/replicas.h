@@ -41,6 +41,7 @@ struct replicas {
     struct replica_map map;
     struct replica_places places;     /* io */
     bool shall_replace;               /* changing; the head on the disks is another one */
+    const struct disk *former_second; /* changing; where the second map was that is to go from there; or NULL */
     bool is_new;                      /* the file was made a moment ago, and no disk has anything of it */
     atomic_uint_least64_t changed_at; /* clock_ms; when somebody last changed the file */
     uint64_t synced_size;             /* of who syncs the file; how long it was when the sync began */

@@ -147,45 +147,56 @@ struct wanted {
     bool is_section;
 };
 
-/* What each disk has to do for a range, in ns. What is read by itself waits for what the disk has to do before. */
+/* What the disks have to do for a range. */
+struct work {
+    double of_disk[MANY_DISKS]; /* ns */
+    bool has[MANY_DISKS];       /* the generation lies there */
+};
+
+/* What is read by itself waits for what the disk has to do before. */
 static bool add_up(struct fs *fs, const struct generation *generation, const struct wanted *wanted,
-                   const struct touched *touched, double of_disk[static MANY_DISKS])
+                   const struct touched *touched, struct work *work)
 {
     for (uint32_t slot = 0; slot < generation->n_slots; slot++) {
         uint64_t lo = file_layout_len(generation->layout, slot, wanted->file_off);
         uint64_t hi = file_layout_len(generation->layout, slot, wanted->file_off + wanted->len);
+        uint32_t at = file_layout_disk(generation->layout, fs->volume->home, generation->rotate, slot) % MANY_DISKS;
         const struct disk *disk;
         double ns;
 
+        work->has[at] = true;
         if (lo == hi || !touched_has(touched, slot))
             continue;
         if (subfile_disk(fs, generation, slot, &disk) < 0 || watch_refuses(disk->watch) < 0)
             return false;
         ns = disk_read_ns(disk, hi - lo);
-        of_disk[disk->index % MANY_DISKS] +=
+        work->of_disk[at] +=
             wanted->is_section || disk->watch == NULL ? ns : ns * (double) (1 + watch_queue(disk->watch));
     }
     return true;
 }
 
-/* What it takes to read a range from a generation, in ns: until the disk that has most to do has done it; for sections,
- * which several read at a time, it counts as well how much all disks have to do. Below 0: some disk does not answer. */
+/* What it takes to read a range from a generation, in ns: until the disk that has most to do has done it. Of sections
+ * many windows are read at a time, by several, and ahead: there it counts how much all disks have to do that the
+ * generation lies on. The same window costs the same each time, so that it is read where it was sent for. Below 0: some
+ * disk does not answer. */
 static double cost_of(struct fs *fs, const struct generation *generation, const struct wanted *wanted)
 {
     cleanup(touched_done) struct touched touched = { 0 };
-    const uint64_t over = atomic_load(&fs->n_io_over), under_way = atomic_load(&fs->n_io) - over;
-    double of_disk[MANY_DISKS] = { 0 }, most = 0, all = 0;
+    struct work work = { 0 };
+    double most = 0, all = 0, n = 0;
 
     if (wanted->only != NULL &&
         touched_find(generation->layout, wanted->file_off, wanted->len, wanted->only, &touched) < 0)
         return -1;
-    if (!add_up(fs, generation, wanted, &touched, of_disk))
+    if (!add_up(fs, generation, wanted, &touched, &work))
         return -1;
     for (uint32_t i = 0; i < MANY_DISKS; i++) {
-        most = MAX(most, of_disk[i]);
-        all += of_disk[i];
+        most = MAX(most, work.of_disk[i]);
+        all += work.of_disk[i];
+        n += work.has[i];
     }
-    return wanted->is_section ? MAX(most, all * (double) MAX(under_way, 1) / fs->volume->n_disks) : most;
+    return wanted->is_section ? all / MAX(n, 1) : most;
 }
 
 /* Whether a replica may be chosen at all: what is read by itself goes to one disk or another, where a file has both;

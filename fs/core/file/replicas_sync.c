@@ -209,6 +209,8 @@ static int write_map(struct fs *fs, const struct file *file, struct replicas *re
     if (replicas->shall_replace) {
         replicas->map.gen = replicas->map.also_gen = file->record.gen;
         r = replica_map_replace(fs->volume, &replicas->places, &replicas->map);
+        if (r == 0 && replicas->former_second != NULL)
+            replica_map_remove_from(fs->volume, steal(replicas->former_second), file->record.id);
     } else {
         r = replica_map_update(fs->volume, &replicas->places, &replicas->map, 0, end);
     }
@@ -302,28 +304,28 @@ static bool is_safe(struct file *file, uint32_t i, uint64_t window)
     return safe;
 }
 
-static int copy_window(struct fs *fs, struct file *file, uint32_t i, uint64_t lo, uint64_t hi, void *buf)
+/* A window that is to be filled. */
+struct filling {
+    uint32_t i, number; /* of the replica */
+    unsigned shift;     /* of windows, when it was found */
+    uint64_t lo, hi;    /* bytes of the file */
+};
+
+static int copy_window(struct fs *fs, struct file *file, const struct filling *filling, void *buf)
 {
-    struct generation *to = file->replicas->replica[i].generation;
-    const bool safe = is_safe(file, i, lo >> file->replicas->map.shift);
+    struct generation *to = file->replicas->replica[filling->i].generation;
+    const bool safe = is_safe(file, filling->i, filling->lo >> filling->shift);
     int r = 0;
 
-    for (uint64_t n; r == 0 && lo < hi; lo += n) {
-        n = MIN(PIECE - lo % PIECE, hi - lo);
+    for (uint64_t lo = filling->lo, n; r == 0 && lo < filling->hi; lo += n) {
+        n = MIN(PIECE - lo % PIECE, filling->hi - lo);
         r = copy_piece(fs, file, to, safe, lo, lo + n, buf);
     }
     return r;
 }
 
-/* A window that a replica lacks. */
-struct lack {
-    uint32_t i, number; /* of the replica, in the list and for good */
-    unsigned shift;
-    uint64_t lo, hi; /* where its bytes are */
-};
-
-/* Finds the next window that a replica lacks, from *cursor on. false: there is none. */
-static bool find_wrong(struct file *file, enum replicas_which which, uint64_t *cursor, struct lack *ret_lack)
+/* Finds the next window that a replica lacks, from *cursor on; false: there is none. */
+static bool find_wrong(struct file *file, enum replicas_which which, uint64_t *cursor, struct filling *filling)
 {
     struct replicas *replicas = file->replicas;
     const uint64_t size = file_size(file);
@@ -331,7 +333,6 @@ static bool find_wrong(struct file *file, enum replicas_which which, uint64_t *c
 
     mutex_lock(&replicas->lock);
     for (; !found && *cursor < (uint64_t) replicas->map.n * WINDOWS_MAX; ++*cursor) {
-        const unsigned shift = replicas->map.shift;
         uint32_t i = (uint32_t) (*cursor / WINDOWS_MAX);
         const struct replica_entry *entry = &replicas->map.replica[i];
         uint64_t window = *cursor % WINDOWS_MAX, next;
@@ -340,9 +341,12 @@ static bool find_wrong(struct file *file, enum replicas_which which, uint64_t *c
                    ? windows_next(&replicas->replica[i].wrong, window)
                    : WINDOWS_MAX;
         *cursor = i * (uint64_t) WINDOWS_MAX + MIN(next, WINDOWS_MAX - 1);
-        *ret_lack = (struct lack){ i, entry->number, shift, MAX(next << shift, entry->lo),
-                                   MIN(MIN((next + 1) << shift, size), entry->hi) };
-        found = next < WINDOWS_MAX && ret_lack->lo < ret_lack->hi;
+        *filling = (struct filling){ .i = i,
+                                     .number = entry->number,
+                                     .shift = replicas->map.shift,
+                                     .lo = MAX(next << replicas->map.shift, entry->lo),
+                                     .hi = MIN(MIN((next + 1) << replicas->map.shift, size), entry->hi) };
+        found = next < WINDOWS_MAX && filling->lo < filling->hi;
     }
     mutex_unlock(&replicas->lock);
     return found;
@@ -350,41 +354,48 @@ static bool find_wrong(struct file *file, enum replicas_which which, uint64_t *c
 
 bool replicas_lack_copy(struct file *file)
 {
+    struct filling filling;
     uint64_t cursor = 0;
-    struct lack lack;
 
-    return file->replicas != NULL && find_wrong(file, REPLICAS_COPY, &cursor, &lack);
+    return file->replicas != NULL && find_wrong(file, REPLICAS_COPY, &cursor, &filling);
 }
 
-/* Notes that a replica has a window. */
-static void note_filled(struct file *file, uint32_t i, uint64_t lo, uint64_t hi)
+/* Whether the window is still to be filled, and is the same: replicas may have been dropped, and windows have grown. It
+ * may have more bytes than it had, or fewer. */
+static bool is_wrong(struct file *file, struct filling *filling)
 {
     struct replicas *replicas = file->replicas;
-    uint64_t from, to;
+    const uint64_t size = file_size(file), end = ((filling->lo >> filling->shift) + 1) << filling->shift;
+    const uint32_t i = filling->i;
+    bool is;
 
+    if (replicas == NULL)
+        return false;
     mutex_lock(&replicas->lock);
-    if (replica_span(&replicas->map, &replicas->map.replica[i], lo, hi, &from, &to))
-        windows_remove(&replicas->replica[i].wrong, from, to);
+    is = i < replicas->map.n && replicas->map.replica[i].number == filling->number &&
+         replicas->map.shift == filling->shift && is_one_of(file, i, REPLICAS_ALL) && !replicas->replica[i].is_lost &&
+         windows_has(&replicas->replica[i].wrong, filling->lo >> filling->shift);
+    if (is)
+        filling->hi = MIN(MIN(end, size), replicas->map.replica[i].hi);
     mutex_unlock(&replicas->lock);
+    return is;
 }
 
-/* Whether the window is still to be filled, now that nobody changes the file there: the list may be another one, and so
- * may its windows, and how many bytes are in this one. */
-static bool is_still_wrong(struct file *file, enum replicas_which which, struct lack *lack)
+/* Notes that a replica has a window, unless it has grown meanwhile. */
+static void note_filled(struct file *file, const struct filling *filling)
 {
-    uint64_t cursor = lack->i * (uint64_t) WINDOWS_MAX + (lack->lo >> lack->shift);
-    struct lack now;
+    const uint64_t window = filling->lo >> filling->shift;
+    struct replicas *replicas = file->replicas;
 
-    if (file->replicas == NULL || !find_wrong(file, which, &cursor, &now) || now.number != lack->number ||
-        now.shift != lack->shift || now.lo != lack->lo)
-        return false;
-    *lack = now;
-    return true;
+    mutex_lock(&replicas->lock);
+    if (replicas->map.shift == filling->shift)
+        windows_remove(&replicas->replica[filling->i].wrong, window, window + 1);
+    mutex_unlock(&replicas->lock);
 }
 
 /* Fills a window with its range locked, so that nobody changes the file there: writes that began before have ended once
  * io was held exclusively. */
-static int fill_locked(struct fs *fs, struct file *file, enum replicas_which which, struct lack *lack, void *buf)
+static int fill_locked(struct fs *fs, struct file *file, struct filling *filling, void *buf)
 {
     int r = file_lock_io(fs, file);
 
@@ -392,12 +403,12 @@ static int fill_locked(struct fs *fs, struct file *file, enum replicas_which whi
         return r;
     pthread_rwlock_unlock(&file->io);
     pthread_rwlock_rdlock(&file->io);
-    if (is_still_wrong(file, which, lack)) {
-        r = copy_window(fs, file, lack->i, lack->lo, lack->hi, buf);
+    if (is_wrong(file, filling)) {
+        r = copy_window(fs, file, filling, buf);
         if (r == 0)
-            note_filled(file, lack->i, lack->lo, lack->hi);
+            note_filled(file, filling);
         if (r != -ETIMEDOUT)
-            file->replicas->replica[lack->i].error = r;
+            file->replicas->replica[filling->i].error = r;
     }
     pthread_rwlock_unlock(&file->io);
     return r;
@@ -406,26 +417,26 @@ static int fill_locked(struct fs *fs, struct file *file, enum replicas_which whi
 int replicas_fill(struct fs *fs, struct file *file, enum replicas_which which, uint64_t *cursor)
 {
     cleanup(freep) void *buf = NULL;
-    struct lack lack;
-    uint64_t begin, end;
+    struct filling filling;
+    uint64_t lo, window;
+    bool found;
     int r;
 
     pthread_rwlock_rdlock(&file->io);
-    if (file->replicas == NULL || !find_wrong(file, which, cursor, &lack)) {
-        pthread_rwlock_unlock(&file->io);
-        return 0;
-    }
+    found = file->replicas != NULL && find_wrong(file, which, cursor, &filling);
     pthread_rwlock_unlock(&file->io);
+    if (!found)
+        return 0;
     buf = malloc(PIECE);
     if (buf == NULL)
         return -ENOMEM;
-    begin = lack.lo >> lack.shift << lack.shift;
-    end = begin + (UINT64_C(1) << lack.shift);
-    r = ranges_lock_behind(&file->ranges, begin, end);
+    window = UINT64_C(1) << filling.shift;
+    lo = filling.lo - filling.lo % window;
+    r = ranges_lock_behind(&file->ranges, lo, lo + window);
     if (r < 0)
         return r;
-    r = fill_locked(fs, file, which, &lack, buf);
-    ranges_unlock(&file->ranges, begin, end);
+    r = fill_locked(fs, file, &filling, buf);
+    ranges_unlock(&file->ranges, lo, lo + window);
     return r < 0 ? r : 1;
 }
 

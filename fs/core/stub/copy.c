@@ -229,6 +229,21 @@ int copy_put(const struct volume *volume, const struct record *record, const str
     return replace(disk, object, bytes, len);
 }
 
+int copy_sync(const struct volume *volume, const struct disk *disk, const uint8_t id[ID_SIZE])
+{
+    char object[OBJECT_PATH], dir[OBJECT_PATH];
+    int fd, r;
+
+    copy_path(volume, id, object);
+    object_path(volume, id, 0, OBJECT_DIR, NULL, dir);
+    fd = disk_call(disk, open, disk->root, object, O_RDONLY | O_NONBLOCK, 0);
+    if (fd < 0)
+        return fd;
+    r = disk_call(disk, sync, fd, SYNC_ALL);
+    disk_close(disk, &fd);
+    return r < 0 ? r : file_text_sync_dir(disk, dir);
+}
+
 static bool lies_on(const struct volume *volume, const struct placed_layout *laying, uint16_t rotate,
                     const struct record_bits *bits, uint32_t disk)
 {

@@ -53,6 +53,9 @@ const struct disk *copy_find_disk(const struct volume *volume, const struct reco
 int copy_put(const struct volume *volume, const struct record *record, const struct file_layout *layout,
              const struct stat *st, const char *path);
 
+/* Makes the copy of a record on a disk durable, with its name. */
+int copy_sync(const struct volume *volume, const struct disk *disk, const uint8_t id[ID_SIZE]);
+
 /* Removes the copies of a record from the disks of its current layout. The result is the first error; the other copies
  * are removed anyway. */
 int copy_remove(const struct volume *volume, const struct record *record, const struct file_layout *layout);

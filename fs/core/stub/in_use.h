@@ -74,6 +74,7 @@ struct fs {
     uint64_t behind;
     unsigned replica_shift;   /* windows of replicas have 1 << replica_shift bytes at least */
     uint64_t window, confirm; /* bytes that a migration copies at a time, and before its record tells how far it got */
+    atomic_uint n_followed;   /* files that are listed for what their replicas lack (refill.h) */
     struct tally range_waits; /* of programs that waited for each other, in one file */
     atomic_uint_least64_t n_io, n_io_over; /* reads and writes that users asked for, and those of them that are over */
 };

@@ -32,6 +32,7 @@ struct inode_end {
 struct inode_copy {
     atomic_bool is_due;     /* the copier has been told to write it */
     atomic_bool lacks_name; /* no name was known, or one that is no more: the next one to be found is told */
+    atomic_bool unsynced;   /* it was written, and no fsync has made it durable */
     atomic_bool moves;      /* the next one will be written to another disk than the present one is on */
 };
 

@@ -228,6 +228,14 @@ int replica_map_remove(const struct volume *volume, const struct replica_places 
     return r < 0 ? r : second;
 }
 
+void replica_map_remove_from(const struct volume *volume, const struct disk *disk, const uint8_t id[ID_SIZE])
+{
+    char path[OBJECT_PATH];
+
+    replica_map_path(volume, id, path);
+    (void) object_remove(disk, path); /* else fsck finds it */
+}
+
 int replica_remove_subfiles(const struct volume *volume, const uint8_t id[ID_SIZE], const struct replica_entry *entry,
                             const struct file_layout *layout)
 {
@@ -262,23 +270,7 @@ static int remove_entry(const struct volume *volume, struct layouts *layouts, co
     return r;
 }
 
-/* Removes the second copy of a file whose map was never written, for lack of room or of an fsync: it is the first replica
- * that the file had. */
-static int remove_unmapped(const struct volume *volume, struct layouts *layouts, const struct record *record)
-{
-    struct replica_entry entry = { .number = 1 };
-    struct file_layout *layout;
-    int r = layouts_get(layouts, record->layout, &layout);
-
-    if (r < 0)
-        return r;
-    entry.rotate = file_layout_copy_rotate(layout, record->rotate);
-    r = replica_remove_subfiles(volume, record->id, &entry, layout);
-    layouts_put(layouts, layout);
-    return r;
-}
-
-/* Finds the places of the map of a file with this record; none: it has no map. */
+/* Finds the places of the map of a file with this record, and how the file lies; none: it has no map. */
 static int find_places(const struct volume *volume, struct layouts *layouts, const struct record *record,
                        struct replica_places *ret_places)
 {
@@ -296,25 +288,41 @@ static int find_places(const struct volume *volume, struct layouts *layouts, con
     return 0;
 }
 
+/* Removes the second copy that a file may have got since its map was written, if it had one, which gets this number. */
+static int remove_unwritten(const struct volume *volume, struct layouts *layouts, const struct record *record,
+                            uint32_t number)
+{
+    struct replica_entry entry = { .number = number };
+    struct file_layout *layout;
+    int r = layouts_get(layouts, record->layout, &layout);
+
+    if (r < 0)
+        return r;
+    entry.rotate = file_layout_copy_rotate(layout, record->rotate);
+    r = replica_remove_subfiles(volume, record->id, &entry, layout);
+    layouts_put(layouts, layout);
+    return r;
+}
+
 int replicas_remove_all(const struct volume *volume, struct layouts *layouts, const struct record *record)
 {
     struct replica_places places;
-    struct replica_map map;
+    struct replica_map map = { .next = 1 };
     bool differ;
     int r = find_places(volume, layouts, record, &places);
 
     if (r < 0 || places.first == NULL)
         return r;
     r = replica_map_read(volume, &places, record->id, record->gen, &map, &differ);
-    if (r == -ENOENT && places.has_second)
-        return remove_unmapped(volume, layouts, record);
-    if (r < 0)
-        return r == -ENOENT ? 0 : r;
+    if (r == -ENOENT)
+        r = 0;
     for (uint32_t i = 0; i < map.n; i++) {
         int entry = remove_entry(volume, layouts, record->id, &map.replica[i]);
 
         r = r != 0 ? r : entry;
     }
+    if (r == 0 && places.has_second)
+        r = remove_unwritten(volume, layouts, record, map.next);
     replica_map_done(&map);
     return r < 0 ? r : replica_map_remove(volume, &places, record->id);
 }

@@ -41,8 +41,8 @@ struct record_bits {
 
 struct record {
     uint16_t state;       /* enum record_state */
-    uint16_t padded;      /* the subfiles in bits are as long as size demands, unless a crash cut them */
-    uint16_t has_map;     /* there is a map of replicas (replica_map.h), or there was one */
+    uint8_t padded;       /* the subfiles in bits are as long as size demands, unless a crash cut them */
+    uint8_t has_map;      /* there is a map of replicas (replica_map.h), or there was one */
     uint16_t rotate;      /* element i lives on disk (rotate + i) mod n of the layout's list */
     uint16_t hidden_mode; /* owner's mode bits that the stub has and the file has not: see tree.c */
     uint16_t old_rotate;  /* of generations before gen */
