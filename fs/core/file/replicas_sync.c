@@ -275,7 +275,7 @@ static int copy_piece(struct fs *fs, struct file *file, struct generation *to, b
                       void *buf)
 {
     cleanup(plan_done) struct plan plan = { 0 };
-    bool full, empty;
+    bool full = false, empty = false;
     int r = plan_init(&plan, file->now->layout, lo, hi - lo, buf);
 
     if (r == 0)
