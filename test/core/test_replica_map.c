@@ -207,8 +207,8 @@ Test(replica_map, blocks_of_others)
     }
 }
 
-/* Of two maps of a file windows are right that both call so, of the same replica and generation, and safe that one does.
- */
+/* Of two maps of a file windows are right that both call so, of the same replica and generation, and safe that one
+ * does. */
 Test(replica_map, two_maps)
 {
     for (struct rng rng = rng_from_env(300); rng_next(&rng);) {

@@ -119,8 +119,8 @@ struct world_lost {
 /* Removes or cuts a subfile of some file, of a volume that is not mounted; false: there is none. */
 bool world_lose(struct world *world, struct rng *rng, struct world_lost *ret_lost);
 
-/* Takes a disk from a volume that is mounted, on which all files have copies 2: it fails, or has lost all subfiles. What
- * was durable once must be there. */
+/* Takes a disk from a volume that is mounted, on which all files have copies 2: it fails, or has lost all subfiles.
+ * What was durable once must be there. */
 void world_lose_disk(struct world *world, struct rng *rng);
 
 /* Checks that reading gives an error for each lost byte that was durable once, and that all other bytes can be read. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs that write and note what an fsync has confirmed, until the mount dies; and whether all of that is there:
  *
- *     confirmed write DIRECTORY RECORD SEED      ends when its calls fail; RECORD.busy appears once it is well under way
- *     confirmed check DIRECTORY RECORD
+ *     confirmed write DIRECTORY RECORD SEED      ends when its calls fail; RECORD.busy appears once it is well under
+ * way     confirmed check DIRECTORY RECORD
  *
  * A file is a row of slots. Each change of a slot has a number, which its bytes tell of; what is found in a slot are
  * bytes of changes from the last one confirmed on. RECORD lies on no disk of the volume. */
@@ -213,8 +213,8 @@ static bool can_be(const struct slot *slot, unsigned i, unsigned at, uint8_t byt
     return false;
 }
 
-/* What the fsync confirmed is there whole, whatever has happened to the slot since. Where nothing was confirmed bytes may
- * be lost. */
+/* What the fsync confirmed is there whole, whatever has happened to the slot since. Where nothing was confirmed bytes
+ * may be lost. */
 static bool check_slot(const struct slot *slot, bool is_kept, int fd, const char *name, unsigned i)
 {
     uint8_t bytes[SLOT] = { 0 };

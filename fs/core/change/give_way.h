@@ -5,9 +5,9 @@
 
 #include "fs/core/stub/in_use.h"
 
-/* Drops replicas that lie on full disks until none is full: of files in use first, then, if looks_further, of those that
- * lie there, which it goes through all subfiles of a disk for. Returns how many. Files with `copies 2` that nobody uses
- * keep what they have. */
+/* Drops replicas that lie on full disks until none is full: of files in use first, then, if looks_further, of those
+ * that lie there, which it goes through all subfiles of a disk for. Returns how many. Files with `copies 2` that nobody
+ * uses keep what they have. */
 uint32_t replicas_give_way(struct fs *fs, bool looks_further);
 
 #endif

@@ -11,8 +11,8 @@
 
 #include "fs/core/stub/in_use.h"
 
-/* Finds the layout, and the start in its list of disks, that a file is to get to be whole again. layout NULL: nothing of
- * it is lost. Errors as membership_choose. */
+/* Finds the layout, and the start in its list of disks, that a file is to get to be whole again. layout NULL: nothing
+ * of it is lost. Errors as membership_choose. */
 int repair_choose(struct fs *fs, struct inode *inode, struct file_layout **ret_layout, uint32_t *ret_start,
                   struct layout_error *ret_error);
 

@@ -34,8 +34,8 @@ void room_note_written(struct room *room, uint64_t bytes);
  * at the top. Asks the disks first. */
 int room_statfs(struct room *room, struct inode *inode, struct statvfs *ret_statfs);
 
-/* Whether a file of so many bytes can go to another layout, as space_fits has it, after asking the disks: -ENOSPC; -EROFS
- * one of those that it would lie on can only be read. */
+/* Whether a file of so many bytes can go to another layout, as space_fits has it, after asking the disks: -ENOSPC;
+ * -EROFS one of those that it would lie on can only be read. */
 int room_check(struct room *room, const struct placed_layout *from, const struct placed_layout *to, uint64_t bytes);
 
 /* bytes: a disk that has no more is full, for who was just refused */

@@ -183,16 +183,6 @@ uint64_t file_must_have(struct file *file, uint32_t slot)
     return len;
 }
 
-uint64_t file_size(struct file *file)
-{
-    uint64_t size;
-
-    mutex_lock(&file->meta);
-    size = file->record.size;
-    mutex_unlock(&file->meta);
-    return size;
-}
-
 uint32_t file_errors(struct file *file)
 {
     uint32_t n;

@@ -127,8 +127,8 @@ static uint32_t find(const struct replicas *replicas, uint32_t number)
     return UINT32_MAX;
 }
 
-/* Has no disk call windows of a replica right that has none in memory; before: one more than the highest it had. Needs no
- * room, as the list does that tells that the replica goes. */
+/* Has no disk call windows of a replica right that has none in memory; before: one more than the highest it had. Needs
+ * no room, as the list does that tells that the replica goes. */
 static int clear_in_place(struct fs *fs, struct replicas *replicas, uint64_t before) REQUIRES(replicas->changing)
 {
     int r = before > 0 ? replica_map_update(fs->volume, &replicas->places, &replicas->map, 0, before) : 0;

@@ -52,8 +52,8 @@ struct replica_costs {
     struct replica_cost of[1 + REPLICAS_MAX];
 };
 
-/* Finds out what reading a part of the file takes, which nobody reads now, in windows of so many bytes, the first most of
- * them. */
+/* Finds out what reading a part of the file takes, which nobody reads now, in windows of so many bytes, the first most
+ * of them. */
 void file_weigh_replicas(struct fs *fs, struct file *file, const struct nest *nest, uint64_t window, uint64_t most,
                          struct replica_costs *ret_costs);
 

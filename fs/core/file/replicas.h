@@ -5,9 +5,9 @@
  *     r1       # # . # # #          a window that lacks something is wrong: it is not read, and filled again later
  *                  wrong
  *
- * What is written to the file is written to a replica, too (update), or makes its windows wrong (drop). Who writes where
- * a replica follows has the range locked, so that both see overlapping writes in one order, and nobody reads a replica
- * where a range is locked: so no reader sees less than another one before him.
+ * What is written to the file is written to a replica, too (update), or makes its windows wrong (drop). Who writes
+ * where a replica follows has the range locked, so that both see overlapping writes in one order, and nobody reads a
+ * replica where a range is locked: so no reader sees less than another one before him.
  *
  * What the disks say of a window is another matter (replica_map.h): that it is right is taken back, durably, before the
  * window changes, and told again when both are synced.
@@ -41,7 +41,6 @@ struct replicas {
     struct replica_map map;
     struct replica_places places;     /* io */
     bool shall_replace;               /* changing; the head on the disks is another one */
-    const struct disk *former_second; /* changing; where the second map was that is to go from there; or NULL */
     bool is_new;                      /* the file was made a moment ago, and no disk has anything of it */
     atomic_uint_least64_t changed_at; /* clock_ms; when somebody last changed the file */
     uint64_t synced_size;             /* of who syncs the file; how long it was when the sync began */
@@ -98,8 +97,8 @@ void replicas_cut_tails(struct fs *fs, struct file *file);
  * exclusively. */
 int replicas_allocate(struct fs *fs, struct file *file, int mode, uint64_t off, uint64_t len);
 
-/* To be called before the record is stored that makes the file begin anew, as another generation without bytes; and once
- * its stub tells that durably. io is held exclusively. */
+/* To be called before the record is stored that makes the file begin anew, as another generation without bytes; and
+ * once its stub tells that durably. io is held exclusively. */
 int replicas_will_restart(struct fs *fs, struct file *file, uint64_t gen);
 void replicas_restart(struct fs *fs, struct file *file);
 
@@ -142,8 +141,8 @@ void replicas_weigh(struct fs *fs, struct file *file, uint64_t file_off, uint64_
 struct generation *replicas_choose(struct fs *fs, struct file *file, uint64_t file_off, uint64_t len,
                                    const struct selection *only, bool is_section);
 
-/* Counts the 512-byte blocks that all replicas take; of one whose disks do not answer promptly, those it last had. io is
- * held. */
+/* Counts the 512-byte blocks that all replicas take; of one whose disks do not answer promptly, those it last had. io
+ * is held. */
 uint64_t replicas_count_blocks(struct fs *fs, struct file *file);
 
 /* How many blocks they took when that was last done, or SUBFILE_LEN_UNKNOWN; 0 without replicas. */
@@ -204,7 +203,8 @@ void replica_done(struct fs *fs, struct replica *replica);
 /* Makes windows wrong. */
 void replica_mark_wrong(struct replica *replica, uint64_t from, uint64_t to);
 
-/* What its subfiles must have, by what the disks say of a file of size bytes, durable of which an fsync has confirmed. */
+/* What its subfiles must have, by what the disks say of a file of size bytes, durable of which an fsync has confirmed.
+ */
 uint64_t replica_demand(const struct replica_map *map, const struct replica_entry *entry, uint64_t size,
                         uint64_t durable);
 

@@ -166,14 +166,10 @@ int replicas_agree(struct fs *fs, struct file *file, struct replicas *replicas)
 {
     struct replica_entry copy = { .flags = REPLICA_UPDATE | REPLICA_COPY, .hi = UINT64_MAX };
     const struct placed_layout laying = laying_of(file);
-    const struct disk *former;
     bool follows = false;
     int r = 0;
 
-    former = replicas->places.second;
     replicas->places = replica_places(fs->volume, &laying);
-    if (former != NULL && former != replicas->places.second)
-        replicas->former_second = former;
     if (wants_copy(file) && !has_copy(file, &replicas->map)) {
         copy.rotate = file_layout_copy_rotate(file->now->layout, file->now->rotate);
         memcpy(copy.layout, file->now->layout->hash, HASH_SIZE);

@@ -168,8 +168,8 @@ static bool has_others(const struct windows *more, const struct windows *set)
     return has;
 }
 
-/* Makes the map tell what the sync has covered: *ret_changed when that is more than before. From here on whoever wants to
- * change a window that is told to be right has that taken back first. */
+/* Makes the map tell what the sync has covered: *ret_changed when that is more than before. From here on whoever wants
+ * to change a window that is told to be right has that taken back first. */
 static int note_right(struct file *file, struct replicas *replicas, uint32_t i, enum replicas_which which,
                       bool *ret_changed) REQUIRES(replicas->lock)
 {
@@ -209,8 +209,6 @@ static int write_map(struct fs *fs, const struct file *file, struct replicas *re
     if (replicas->shall_replace) {
         replicas->map.gen = replicas->map.also_gen = file->record.gen;
         r = replica_map_replace(fs->volume, &replicas->places, &replicas->map);
-        if (r == 0 && replicas->former_second != NULL)
-            replica_map_remove_from(fs->volume, steal(replicas->former_second), file->record.id);
     } else {
         r = replica_map_update(fs->volume, &replicas->places, &replicas->map, 0, end);
     }
@@ -304,28 +302,28 @@ static bool is_safe(struct file *file, uint32_t i, uint64_t window)
     return safe;
 }
 
-/* A window that is to be filled. */
-struct filling {
-    uint32_t i, number; /* of the replica */
-    unsigned shift;     /* of windows, when it was found */
-    uint64_t lo, hi;    /* bytes of the file */
+/* A window that a replica lacks. */
+struct lack {
+    uint32_t i, number; /* of the replica, in the list and for good */
+    unsigned shift;
+    uint64_t lo, hi; /* where its bytes are */
 };
 
-static int copy_window(struct fs *fs, struct file *file, const struct filling *filling, void *buf)
+static int copy_window(struct fs *fs, struct file *file, const struct lack *lack, void *buf)
 {
-    struct generation *to = file->replicas->replica[filling->i].generation;
-    const bool safe = is_safe(file, filling->i, filling->lo >> filling->shift);
+    struct generation *to = file->replicas->replica[lack->i].generation;
+    const bool safe = is_safe(file, lack->i, lack->lo >> lack->shift);
     int r = 0;
 
-    for (uint64_t lo = filling->lo, n; r == 0 && lo < filling->hi; lo += n) {
-        n = MIN(PIECE - lo % PIECE, filling->hi - lo);
+    for (uint64_t lo = lack->lo, n; r == 0 && lo < lack->hi; lo += n) {
+        n = MIN(PIECE - lo % PIECE, lack->hi - lo);
         r = copy_piece(fs, file, to, safe, lo, lo + n, buf);
     }
     return r;
 }
 
-/* Finds the next window that a replica lacks, from *cursor on; false: there is none. */
-static bool find_wrong(struct file *file, enum replicas_which which, uint64_t *cursor, struct filling *filling)
+/* Finds the next window that a replica lacks, from *cursor on. false: there is none. */
+static bool find_wrong(struct file *file, enum replicas_which which, uint64_t *cursor, struct lack *ret_lack)
 {
     struct replicas *replicas = file->replicas;
     const uint64_t size = file_size(file);
@@ -333,6 +331,7 @@ static bool find_wrong(struct file *file, enum replicas_which which, uint64_t *c
 
     mutex_lock(&replicas->lock);
     for (; !found && *cursor < (uint64_t) replicas->map.n * WINDOWS_MAX; ++*cursor) {
+        const unsigned shift = replicas->map.shift;
         uint32_t i = (uint32_t) (*cursor / WINDOWS_MAX);
         const struct replica_entry *entry = &replicas->map.replica[i];
         uint64_t window = *cursor % WINDOWS_MAX, next;
@@ -341,12 +340,9 @@ static bool find_wrong(struct file *file, enum replicas_which which, uint64_t *c
                    ? windows_next(&replicas->replica[i].wrong, window)
                    : WINDOWS_MAX;
         *cursor = i * (uint64_t) WINDOWS_MAX + MIN(next, WINDOWS_MAX - 1);
-        *filling = (struct filling){ .i = i,
-                                     .number = entry->number,
-                                     .shift = replicas->map.shift,
-                                     .lo = MAX(next << replicas->map.shift, entry->lo),
-                                     .hi = MIN(MIN((next + 1) << replicas->map.shift, size), entry->hi) };
-        found = next < WINDOWS_MAX && filling->lo < filling->hi;
+        *ret_lack = (struct lack){ i, entry->number, shift, MAX(next << shift, entry->lo),
+                                   MIN(MIN((next + 1) << shift, size), entry->hi) };
+        found = next < WINDOWS_MAX && ret_lack->lo < ret_lack->hi;
     }
     mutex_unlock(&replicas->lock);
     return found;
@@ -354,48 +350,41 @@ static bool find_wrong(struct file *file, enum replicas_which which, uint64_t *c
 
 bool replicas_lack_copy(struct file *file)
 {
-    struct filling filling;
     uint64_t cursor = 0;
+    struct lack lack;
 
-    return file->replicas != NULL && find_wrong(file, REPLICAS_COPY, &cursor, &filling);
+    return file->replicas != NULL && find_wrong(file, REPLICAS_COPY, &cursor, &lack);
 }
 
-/* Whether the window is still to be filled, and is the same: replicas may have been dropped, and windows have grown. It
- * may have more bytes than it had, or fewer. */
-static bool is_wrong(struct file *file, struct filling *filling)
+/* Whether the window is still to be filled, now that nobody changes the file there: the list may be another one, and so
+ * may its windows, and how many bytes are in this one. */
+static bool is_still_wrong(struct file *file, enum replicas_which which, struct lack *lack)
 {
-    struct replicas *replicas = file->replicas;
-    const uint64_t size = file_size(file), end = ((filling->lo >> filling->shift) + 1) << filling->shift;
-    const uint32_t i = filling->i;
-    bool is;
+    uint64_t cursor = lack->i * (uint64_t) WINDOWS_MAX + (lack->lo >> lack->shift);
+    struct lack now;
 
-    if (replicas == NULL)
+    if (file->replicas == NULL || !find_wrong(file, which, &cursor, &now) || now.number != lack->number ||
+        now.shift != lack->shift || now.lo != lack->lo)
         return false;
-    mutex_lock(&replicas->lock);
-    is = i < replicas->map.n && replicas->map.replica[i].number == filling->number &&
-         replicas->map.shift == filling->shift && is_one_of(file, i, REPLICAS_ALL) && !replicas->replica[i].is_lost &&
-         windows_has(&replicas->replica[i].wrong, filling->lo >> filling->shift);
-    if (is)
-        filling->hi = MIN(MIN(end, size), replicas->map.replica[i].hi);
-    mutex_unlock(&replicas->lock);
-    return is;
+    *lack = now;
+    return true;
 }
 
 /* Notes that a replica has a window, unless it has grown meanwhile. */
-static void note_filled(struct file *file, const struct filling *filling)
+static void note_filled(struct file *file, const struct lack *lack)
 {
-    const uint64_t window = filling->lo >> filling->shift;
+    const uint64_t window = lack->lo >> lack->shift;
     struct replicas *replicas = file->replicas;
 
     mutex_lock(&replicas->lock);
-    if (replicas->map.shift == filling->shift)
-        windows_remove(&replicas->replica[filling->i].wrong, window, window + 1);
+    if (replicas->map.shift == lack->shift)
+        windows_remove(&replicas->replica[lack->i].wrong, window, window + 1);
     mutex_unlock(&replicas->lock);
 }
 
 /* Fills a window with its range locked, so that nobody changes the file there: writes that began before have ended once
  * io was held exclusively. */
-static int fill_locked(struct fs *fs, struct file *file, struct filling *filling, void *buf)
+static int fill_locked(struct fs *fs, struct file *file, enum replicas_which which, struct lack *lack, void *buf)
 {
     int r = file_lock_io(fs, file);
 
@@ -403,12 +392,12 @@ static int fill_locked(struct fs *fs, struct file *file, struct filling *filling
         return r;
     pthread_rwlock_unlock(&file->io);
     pthread_rwlock_rdlock(&file->io);
-    if (is_wrong(file, filling)) {
-        r = copy_window(fs, file, filling, buf);
+    if (is_still_wrong(file, which, lack)) {
+        r = copy_window(fs, file, lack, buf);
         if (r == 0)
-            note_filled(file, filling);
+            note_filled(file, lack);
         if (r != -ETIMEDOUT)
-            file->replicas->replica[filling->i].error = r;
+            file->replicas->replica[lack->i].error = r;
     }
     pthread_rwlock_unlock(&file->io);
     return r;
@@ -417,26 +406,26 @@ static int fill_locked(struct fs *fs, struct file *file, struct filling *filling
 int replicas_fill(struct fs *fs, struct file *file, enum replicas_which which, uint64_t *cursor)
 {
     cleanup(freep) void *buf = NULL;
-    struct filling filling;
-    uint64_t lo, window;
-    bool found;
+    struct lack lack;
+    uint64_t begin, end;
     int r;
 
     pthread_rwlock_rdlock(&file->io);
-    found = file->replicas != NULL && find_wrong(file, which, cursor, &filling);
-    pthread_rwlock_unlock(&file->io);
-    if (!found)
+    if (file->replicas == NULL || !find_wrong(file, which, cursor, &lack)) {
+        pthread_rwlock_unlock(&file->io);
         return 0;
+    }
+    pthread_rwlock_unlock(&file->io);
     buf = malloc(PIECE);
     if (buf == NULL)
         return -ENOMEM;
-    window = UINT64_C(1) << filling.shift;
-    lo = filling.lo - filling.lo % window;
-    r = ranges_lock_behind(&file->ranges, lo, lo + window);
+    begin = lack.lo >> lack.shift << lack.shift;
+    end = begin + (UINT64_C(1) << lack.shift);
+    r = ranges_lock_behind(&file->ranges, begin, end);
     if (r < 0)
         return r;
-    r = fill_locked(fs, file, &filling, buf);
-    ranges_unlock(&file->ranges, lo, lo + window);
+    r = fill_locked(fs, file, which, &lack, buf);
+    ranges_unlock(&file->ranges, begin, end);
     return r < 0 ? r : 1;
 }
 

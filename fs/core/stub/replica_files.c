@@ -228,14 +228,6 @@ int replica_map_remove(const struct volume *volume, const struct replica_places 
     return r < 0 ? r : second;
 }
 
-void replica_map_remove_from(const struct volume *volume, const struct disk *disk, const uint8_t id[ID_SIZE])
-{
-    char path[OBJECT_PATH];
-
-    replica_map_path(volume, id, path);
-    (void) object_remove(disk, path); /* else fsck finds it */
-}
-
 int replica_remove_subfiles(const struct volume *volume, const uint8_t id[ID_SIZE], const struct replica_entry *entry,
                             const struct file_layout *layout)
 {

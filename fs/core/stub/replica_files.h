@@ -45,9 +45,6 @@ int replica_map_replace(const struct volume *volume, const struct replica_places
 int replica_map_update(const struct volume *volume, const struct replica_places *places, const struct replica_map *map,
                        uint64_t lo, uint64_t hi);
 
-/* Removes the map from a disk where it is not needed any more. */
-void replica_map_remove_from(const struct volume *volume, const struct disk *disk, const uint8_t id[ID_SIZE]);
-
 /* Removes the map, durably. */
 int replica_map_remove(const struct volume *volume, const struct replica_places *places, const uint8_t id[ID_SIZE]);
 

@@ -82,9 +82,9 @@ void replica_map_void(struct replica_map *map);
 /* Forgets which windows are right. */
 void replica_map_doubt(struct replica_map *map);
 
-/* Makes one map of the two that a file with a second copy has, of generation gen: those windows are right that both call
- * right, since each was told before a window changed; those are safe that one calls safe, as a crash may have torn a
- * block of the other. -ENOMEM. */
+/* Makes one map of the two that a file with a second copy has, of generation gen: those windows are right that both
+ * call right, since each was told before a window changed; those are safe that one calls safe, as a crash may have torn
+ * a block of the other. -ENOMEM. */
 int replica_map_join(struct replica_map *map, const struct replica_map *other, uint64_t gen);
 
 /* How long the map is with all blocks that its bits need, and writes it to so many bytes. */

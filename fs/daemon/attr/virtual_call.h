@@ -43,8 +43,8 @@ int virtual_read_limit(const struct virtual_call *call, const char **word, uint6
 /* What a text is refused for, in the numbers that setxattr has. */
 int virtual_refuse_text(const struct virtual_call *call, int r, const struct layout_error *error);
 
-/* Finds the layout that a text means, on disks that take new bytes, and keeps it; refuses it with words. *ret_rotates: as
- * layouts_add. */
+/* Finds the layout that a text means, on disks that take new bytes, and keeps it; refuses it with words. *ret_rotates:
+ * as layouts_add. */
 int virtual_keep_layout(const struct virtual_call *call, const char *text, struct file_layout **ret_layout,
                         bool *ret_rotates);
 
