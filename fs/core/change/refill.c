@@ -193,6 +193,16 @@ static int fill(struct refills *refills, struct file *file)
     return first;
 }
 
+static bool is_due(struct file *file)
+{
+    bool is;
+
+    pthread_rwlock_rdlock(&file->io);
+    is = replicas_are_due(file);
+    pthread_rwlock_unlock(&file->io);
+    return is;
+}
+
 /* Does all that is to be done for a file; true when nothing is left. */
 static bool work_on(struct refills *refills, struct file *file)
 {
@@ -206,7 +216,7 @@ static bool work_on(struct refills *refills, struct file *file)
     if (synced == 0)
         (void) file_tidy_replicas(fs, file);
     (void) file_count_blocks(fs, file);
-    return r == 0 && synced == 0 && !replicas_are_due(file);
+    return r == 0 && synced == 0 && !is_due(file);
 }
 
 /* Whether the stub of an inode can be reached: one may have a name that nobody has looked up. */
