@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/learn/reckon.h"
+
+#include "layout/map.h"
+
+struct reckon_span {
+    uint64_t from, to, bytes; /* bytes 0: the element has nothing */
+};
+
+/* -- accesses -- */
+
+static bool is_same_access(const struct touch *a, const struct touch *b)
+{
+    return a->by_pattern && b->by_pattern && a->at == b->at && a->rank == b->rank && a->writes == b->writes;
+}
+
+/* A process is at work from its first touch to its last. */
+static void count_under_way(struct demands *demands, const struct touches *touches, const size_t first[],
+                            const size_t last[])
+{
+    uint32_t under_way = 0;
+
+    for (size_t i = 0; i < demands->n; i++) {
+        struct demand *demand = &demands->demand[i];
+        uint32_t rank = touches->touch[demand->first].rank;
+
+        under_way += first[rank] == i;
+        demand->under_way = under_way;
+        under_way -= last[rank] == i;
+    }
+}
+
+static void add_touch(struct demands *demands, const struct touches *touches, size_t i)
+{
+    const struct touch *touch = &touches->touch[i];
+    struct demand *before = demands->n > 0 ? &demands->demand[demands->n - 1] : NULL;
+
+    if (before == NULL || !is_same_access(&touches->touch[before->first], touch)) {
+        before = &demands->demand[demands->n++];
+        *before = (struct demand){ i, i, touch->off, touch->end, 0, touch->writes, touch->by_pattern };
+    }
+    before->end = i + 1;
+    before->lo = MIN(before->lo, touch->off);
+    before->hi = MAX(before->hi, touch->end);
+}
+
+int demands_init(struct demands *demands, const struct touches *touches)
+{
+    cleanup(freep) size_t *first = malloc(((size_t) touches->n_ranks + 1) * sizeof *first);
+    cleanup(freep) size_t *last = malloc(((size_t) touches->n_ranks + 1) * sizeof *last);
+
+    *demands = (struct demands){ .demand = malloc(MAX(touches->n, 1) * sizeof *demands->demand) };
+    if (first == NULL || last == NULL || demands->demand == NULL) {
+        demands_done(demands);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < touches->n_ranks; i++)
+        first[i] = SIZE_MAX;
+    for (size_t i = 0; i < touches->n; i++) {
+        uint32_t rank = touches->touch[i].rank;
+
+        add_touch(demands, touches, i);
+        first[rank] = MIN(first[rank], demands->n - 1);
+        last[rank] = demands->n - 1;
+    }
+    count_under_way(demands, touches, first, last);
+    return 0;
+}
+
+void demands_done(struct demands *demands)
+{
+    free(demands->demand);
+    *demands = (struct demands){ 0 };
+}
+
+/* -- what they take -- */
+
+int reckon_init(struct reckon *reckon, const struct touches *touches, uint32_t n_disks, const struct disk_costs costs[],
+                uint32_t most_elements)
+{
+    *reckon = (struct reckon){ touches,
+                               costs,
+                               n_disks,
+                               calloc((size_t) most_elements + 1, sizeof *reckon->span),
+                               calloc((size_t) most_elements + 1, sizeof *reckon->met),
+                               calloc(n_disks, sizeof *reckon->ns),
+                               0 };
+    if (reckon->span != NULL && reckon->met != NULL && reckon->ns != NULL)
+        return 0;
+    reckon_done(reckon);
+    return -ENOMEM;
+}
+
+void reckon_done(struct reckon *reckon)
+{
+    free(reckon->span);
+    free(reckon->met);
+    free(reckon->ns);
+    *reckon = (struct reckon){ 0 };
+}
+
+static void meet(struct reckon *reckon, uint32_t slot, const struct run *run)
+{
+    struct reckon_span *span = &reckon->span[slot];
+
+    if (span->bytes == 0) {
+        reckon->met[reckon->n_met++] = slot;
+        *span = (struct reckon_span){ run->sub_off, run->sub_off, 0 };
+    }
+    span->from = MIN(span->from, run->sub_off);
+    span->to = MAX(span->to, run->sub_off + run->len);
+    span->bytes += run->len;
+}
+
+static void meet_all(struct reckon *reckon, const struct demand *demand, const struct pattern *pattern)
+{
+    struct runs runs;
+    struct run run;
+
+    for (size_t i = demand->first; i < demand->end; i++) {
+        const struct touch *touch = &reckon->touches->touch[i];
+
+        if (runs_init(&runs, pattern, touch->off, touch->end - touch->off) < 0)
+            continue;
+        while (runs_next(&runs, &run))
+            meet(reckon, run.element == ELEMENT_HEADER ? pattern->n_elements : run.element, &run);
+    }
+}
+
+double reckon_cost(struct reckon *reckon, const struct demand *demand, const struct pattern *pattern)
+{
+    double most = 0, all = 0;
+
+    meet_all(reckon, demand, pattern);
+    memset(reckon->ns, 0, reckon->n_disks * sizeof *reckon->ns);
+    for (uint32_t i = 0; i < reckon->n_met; i++) {
+        uint32_t slot = reckon->met[i], disk = slot < pattern->n_elements ? slot % reckon->n_disks : 0;
+        struct reckon_span *span = &reckon->span[slot];
+        const struct disk_cost *cost = demand->writes ? &reckon->costs[disk].write : &reckon->costs[disk].read;
+        double bytes = (double) (demand->writes ? span->bytes : span->to - span->from);
+        double ns = (double) (cost->seek + cost->call) + bytes * 1e9 / (double) cost->rate;
+
+        reckon->ns[disk] += ns;
+        most = MAX(most, reckon->ns[disk]);
+        all += ns;
+        span->bytes = 0;
+    }
+    reckon->n_met = 0;
+    return MAX(most, all * demand->under_way / reckon->n_disks);
+}
