@@ -106,24 +106,67 @@ static void add_run(struct counting *counting, const struct busy_place *place, c
     counting->ask[counting->of_slot[slot] - 1].len += run->len;
 }
 
-static int count_request(struct counting *counting, const struct busy_place *place, uint64_t off, uint64_t len,
-                         const struct touch *touch, uint64_t *done)
+static int ask_all(struct counting *counting, const struct touch *touch, uint64_t *done)
 {
-    struct runs runs;
-    struct run run;
-    int r = runs_init(&runs, place->pattern, off, len);
+    int r = 0;
 
-    counting->n_asks = 0;
-    while (r == 0 && runs_next(&runs, &run)) {
-        add_run(counting, place, &run);
-        if (counting->left-- == 0)
-            r = -E2BIG;
-    }
     for (uint32_t i = 0; i < counting->n_asks; i++) {
         counting->of_slot[counting->ask[i].slot] = 0;
         if (r == 0)
             r = do_ask(counting, &counting->ask[i], touch->writes, counting->ready[touch->rank], done);
     }
+    counting->n_asks = 0;
+    return r;
+}
+
+/* Whether a run is asked for together with what of its subfile is to be asked for already: it follows, or the hole is
+ * read sooner than left out. */
+static bool joins(const struct counting *counting, const struct ask *ask, const struct run *run, bool writes)
+{
+    const struct disk_cost *cost = &counting->costs[counting->disk[ask->slot]].read;
+    uint64_t end = ask->from + ask->len, hole = run->sub_off - end;
+
+    if (run->sub_off < end || ask->len >= BUSY_REQUEST)
+        return false;
+    return hole == 0 || (!writes && hole < BUSY_REQUEST && ns_of(hole, cost->rate) < cost->call + cost->seek);
+}
+
+static int join_run(struct counting *counting, const struct busy_place *place, const struct run *run,
+                    const struct touch *touch, uint64_t *done)
+{
+    uint32_t slot = place->first + (run->element == ELEMENT_HEADER ? place->pattern->n_elements : run->element);
+    struct ask *ask = counting->of_slot[slot] > 0 ? &counting->ask[counting->of_slot[slot] - 1] : NULL;
+    int r = 0;
+
+    if (ask != NULL && !joins(counting, ask, run, touch->writes)) {
+        r = do_ask(counting, ask, touch->writes, counting->ready[touch->rank], done);
+        *ask = (struct ask){ slot, run->sub_off, run->len };
+    } else if (ask != NULL) {
+        ask->len = run->sub_off + run->len - ask->from;
+    } else {
+        add_run(counting, place, run);
+    }
+    return r;
+}
+
+static int count_request(struct counting *counting, const struct busy_place *place, uint64_t off, uint64_t len,
+                         const struct touch *touch, uint64_t *done)
+{
+    const bool joined = counting->lies->joins && touch->by_pattern;
+    struct runs runs;
+    struct run run;
+    int r = runs_init(&runs, place->pattern, off, len);
+
+    while (r == 0 && runs_next(&runs, &run)) {
+        if (joined)
+            r = join_run(counting, place, &run, touch, done);
+        else
+            add_run(counting, place, &run);
+        if (counting->left-- == 0)
+            r = -E2BIG;
+    }
+    if (r == 0 && !joined)
+        r = ask_all(counting, touch, done);
     return r;
 }
 
@@ -142,25 +185,38 @@ static int count_range(struct counting *counting, const struct busy_place *place
 }
 
 /* What is read is read from one layout; what is written goes to the first, and to those that follow writes. */
-static int count_touch(struct counting *counting, size_t i, const struct touch *touch)
+static int count_touch(struct counting *counting, size_t i, const struct touch *touch, uint64_t *done)
 {
-    uint64_t done = counting->ready[touch->rank];
     struct busy_place place = { .first = 0 };
     int r = 0;
 
     for (uint32_t k = 0; r == 0 && k < counting->lies->n; k++) {
         const struct busy_layout *layout = &counting->lies->layout[k];
-        bool is_first = k == 0,
-             has_all = touch->writes || counting->lies->from == NULL ? is_first : k == counting->lies->from[i];
+        uint32_t from = touch->writes || counting->lies->from == NULL ? 0 : counting->lies->from[i];
 
         place.pattern = layout->pattern;
-        if (has_all)
-            r = count_range(counting, &place, touch->off, touch->end, touch, &done);
+        if (k == from)
+            r = count_range(counting, &place, touch->off, touch->end, touch, done);
         else if (touch->writes && layout->updates)
-            r = count_range(counting, &place, MAX(touch->off, layout->lo), MIN(touch->end, layout->hi), touch, &done);
+            r = count_range(counting, &place, MAX(touch->off, layout->lo), MIN(touch->end, layout->hi), touch, done);
         place.first += layout->pattern->n_elements + 1;
     }
-    counting->ready[touch->rank] = done;
+    return r;
+}
+
+/* A rank asks for all touches of one access at once, where they are joined; else for each when it has the one before. */
+static int count_access(struct counting *counting, const struct touches *touches, size_t *i)
+{
+    const struct touch *first = &touches->touch[*i];
+    uint64_t done = counting->ready[first->rank];
+    int r = 0;
+
+    do
+        r = count_touch(counting, *i, &touches->touch[*i], &done);
+    while (++*i < touches->n && r == 0 && counting->lies->joins && touch_goes_with(first, &touches->touch[*i]));
+    if (r == 0)
+        r = ask_all(counting, first, &done);
+    counting->ready[first->rank] = done;
     counting->busy->elapsed = MAX(counting->busy->elapsed, done);
     return r;
 }
@@ -188,9 +244,12 @@ static int count_all(struct counting *counting, const struct touches *touches, e
 
     for (uint32_t i = 0; i < counting->busy->n_disks; i++)
         counting->head[i] = (struct heads){ UINT32_MAX, 0 };
-    for (size_t i = 0; r == 0 && i < touches->n; i++)
+    for (size_t i = 0; r == 0 && i < touches->n;) {
         if ((of & (touches->touch[i].writes ? EXTENTS_WRITTEN : EXTENTS_READ)) != 0)
-            r = count_touch(counting, i, &touches->touch[i]);
+            r = count_access(counting, touches, &i);
+        else
+            i++;
+    }
     return r == 0 && counting->pages != NULL ? count_written(counting) : r;
 }
 
@@ -247,7 +306,7 @@ int busy_init_cached(struct busy *busy, const struct pattern *pattern, uint32_t 
 {
     const struct busy_layout alone = { .pattern = pattern, .hi = UINT64_MAX };
 
-    return busy_init_lies(busy, &(struct busy_lies){ &alone, 1, NULL }, n_disks, touches, of, costs, cache);
+    return busy_init_lies(busy, &(struct busy_lies){ &alone, 1, NULL, false }, n_disks, touches, of, costs, cache);
 }
 
 int busy_init(struct busy *busy, const struct pattern *pattern, uint32_t n_disks, const struct touches *touches,

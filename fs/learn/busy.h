@@ -47,12 +47,13 @@ struct busy_layout {
     bool updates; /* what is written there is written here, too */
 };
 
-/* A file that lies in several layouts. from: of each touch the one that it is read from, of what is written it says
- * nothing; NULL: all is read from the first. */
+/* A file that lies in several layouts. */
 struct busy_lies {
     const struct busy_layout *layout;
     uint32_t n;
-    const uint8_t *from;
+    const uint8_t *from; /* of each touch, the one that it is read from; NULL: all is read from the first */
+    bool joins; /* the pieces of one access by a pattern are asked for together, as a mount does: what follows in
+                          * a subfile is one request, and small holes are read across */
 };
 
 /* Element i is on disk i modulo n_disks, the header on the first; costs are of each disk. of: reads, writes or both.

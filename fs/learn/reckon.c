@@ -9,11 +9,6 @@ struct reckon_span {
 
 /* -- accesses -- */
 
-static bool is_same_access(const struct touch *a, const struct touch *b)
-{
-    return a->by_pattern && b->by_pattern && a->at == b->at && a->rank == b->rank && a->writes == b->writes;
-}
-
 /* A process is at work from its first touch to its last. */
 static void count_under_way(struct demands *demands, const struct touches *touches, const size_t first[],
                             const size_t last[])
@@ -35,7 +30,7 @@ static void add_touch(struct demands *demands, const struct touches *touches, si
     const struct touch *touch = &touches->touch[i];
     struct demand *before = demands->n > 0 ? &demands->demand[demands->n - 1] : NULL;
 
-    if (before == NULL || !is_same_access(&touches->touch[before->first], touch)) {
+    if (before == NULL || !touch_goes_with(&touches->touch[before->first], touch)) {
         before = &demands->demand[demands->n++];
         *before = (struct demand){ i, i, touch->off, touch->end, 0, touch->writes, touch->by_pattern };
     }

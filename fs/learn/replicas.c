@@ -38,8 +38,9 @@ struct finding {
     struct reckon reckon;
     const struct demand **sample;
     size_t n_samples;
-    double *cost;  /* of each pattern, of each sample */
-    uint8_t *from; /* of each touch */
+    double *cost;   /* of each pattern, of each sample */
+    uint8_t *from;  /* of each touch */
+    uint64_t alone; /* ns that all takes in the best layout without replicas that was judged */
 };
 
 /* -- where replicas are of use -- */
@@ -73,8 +74,23 @@ static void find_areas(struct finding *finding)
         widen(&finding->area[class == CHUNK_READ ? AREA_READ : AREA_WRITTEN], chunk->off, chunk->end);
         widen(&finding->area[AREA_BOTH], chunk->off, chunk->end);
     }
-    for (uint32_t i = 0; i < AREAS; i++)
-        finding->area[i].is_written = is_written(finding->asked->touches, finding->area[i].lo, finding->area[i].hi);
+}
+
+/* Who reads some of an area reads the rest of what he wants there, too. */
+static void widen_areas(struct finding *finding)
+{
+    for (uint32_t i = 0; i < AREAS; i++) {
+        struct area *area = &finding->area[i];
+        const struct area shared = *area;
+
+        for (size_t k = 0; k < finding->demands.n; k++) {
+            const struct demand *demand = &finding->demands.demand[k];
+
+            if (demand->by_pattern && !demand->writes && demand->lo < shared.hi && shared.lo < demand->hi)
+                widen(area, demand->lo, demand->hi);
+        }
+        area->is_written = is_written(finding->asked->touches, area->lo, area->hi);
+    }
 }
 
 static bool is_area(const struct finding *finding, uint32_t i)
@@ -208,8 +224,8 @@ static int judge(struct finding *finding, struct plan *plan, bool is_new)
     for (uint32_t k = 0; k < plan->n; k++)
         layout[k] = (struct busy_layout){ finding->pattern[plan->lie[k].layout], plan->lie[k].lo, plan->lie[k].hi,
                                           plan->lie[k].updates };
-    r = busy_init_lies(&busy, &(struct busy_lies){ layout, plan->n, finding->from }, asked->n_disks, asked->touches,
-                       asked->of, asked->costs, asked->cache);
+    r = busy_init_lies(&busy, &(struct busy_lies){ layout, plan->n, finding->from, true }, asked->n_disks,
+                       asked->touches, asked->of, asked->costs, NULL);
     if (r == 0) {
         plan->elapsed = busy.elapsed;
         busy_done(&busy);
@@ -278,7 +294,7 @@ static int take_best(struct finding *finding, struct tried tried[static TRIED], 
         if (best == NULL || tried[i].plan.elapsed < best->elapsed - best->elapsed / 100)
             best = &tried[i].plan;
     }
-    if (r < 0 || best == NULL || !replicas_pay(best->elapsed, plan->elapsed))
+    if (r < 0 || best == NULL || !replicas_pay(best->elapsed, MIN(plan->elapsed, finding->alone)))
         return r;
     *plan = *best;
     return 1;
@@ -290,7 +306,7 @@ static int find_pair(struct finding *finding, struct plan *plan)
     struct tried tried[TRIED], others[TRIED];
     uint32_t n = 0, n_others = 0;
     struct plan pair = *plan;
-    int r;
+    int beside, anew;
 
     try_replicas(finding, plan, tried, &n);
     for (size_t base = 0; base < finding->asked->n; base++) {
@@ -298,8 +314,9 @@ static int find_pair(struct finding *finding, struct plan *plan)
         if (base != plan->lie[0].layout)
             try_replicas(finding, &pair, others, &n_others);
     }
-    r = take_best(finding, tried, n, plan);
-    return r < 0 ? r : MAX(r, take_best(finding, others, n_others, plan));
+    beside = take_best(finding, tried, n, plan);
+    anew = beside < 0 ? beside : take_best(finding, others, n_others, plan);
+    return anew < 0 ? anew : MAX(beside, anew);
 }
 
 static int find_further(struct finding *finding, struct plan *plan)
@@ -309,6 +326,26 @@ static int find_further(struct finding *finding, struct plan *plan)
 
     try_replicas(finding, plan, tried, &n);
     return take_best(finding, tried, n, plan);
+}
+
+/* What a layout alone serves as well needs no replicas. */
+static int find_alone(struct finding *finding, const struct plan *plan)
+{
+    struct tried tried[TRIED];
+    struct plan then = *plan;
+    uint32_t n = 0;
+    int r = 0;
+
+    finding->alone = plan->elapsed;
+    for (size_t base = 0; base < finding->asked->n; base++) {
+        then.lie[0].layout = base;
+        keep(tried, &n, &then, cost_of_samples(finding, &then));
+    }
+    for (uint32_t i = 0; r == 0 && i < n; i++) {
+        r = judge(finding, &tried[i].plan, false);
+        finding->alone = MIN(finding->alone, tried[i].plan.elapsed);
+    }
+    return r;
 }
 
 static void note(struct replicas *replicas, const struct plan *plan, uint64_t before)
@@ -330,9 +367,10 @@ static int find_all(struct finding *finding, struct replicas *replicas)
         plan.lie[plan.n++] = (struct lie){ asked->n + i, asked->has[i].lo, asked->has[i].hi, asked->has[i].updates };
     if (r == 0)
         r = judge(finding, &plan, false);
-    replicas->without = plan.elapsed;
+    if (r == 0)
+        r = find_alone(finding, &plan);
     for (bool more = true; r == 0 && more && plan.n <= REPLICAS_MOST;) {
-        uint64_t before = plan.elapsed;
+        uint64_t before = MIN(plan.elapsed, finding->alone);
 
         r = replicas->n == 0 ? find_pair(finding, &plan) : find_further(finding, &plan);
         more = r > 0;
@@ -384,6 +422,7 @@ int replicas_find(struct replicas *replicas, const struct replicas_asked *asked)
     r = begin(&finding);
     if (r < 0)
         return r;
+    widen_areas(&finding);
     replicas->is_plain = !is_read_by_pattern(&finding);
     return replicas->is_plain ? 0 : find_all(&finding, replicas);
 }

@@ -10,7 +10,7 @@
  *
  * Pairs of a layout for the file and one for a replica are ordered by what some hundred accesses would take (reckon.h);
  * the first of them are judged by all. Further replicas are found one by one. What was not asked for by a section, a
- * view, FALLS or a list is never read from a replica. */
+ * view, FALLS or a list is never read from a replica. Nothing is thought to stay in memory. */
 #ifndef FALLSFS_FS_LEARN_REPLICAS_H
 #define FALLSFS_FS_LEARN_REPLICAS_H
 
@@ -31,7 +31,6 @@ struct replicas_asked {
     uint32_t n_disks;
     enum extents_of of;
     const struct disk_costs *costs;
-    const struct disk_cache *cache;
 };
 
 struct replica {
@@ -46,8 +45,7 @@ struct replicas {
     size_t base; /* the layout that the file is to have beside them */
     struct replica replica[REPLICAS_MOST];
     uint32_t n;
-    uint64_t without; /* ns until all is done without them, in the best layout */
-    bool is_plain;    /* several share bytes, but nobody reads them by a section or a view */
+    bool is_plain; /* several share bytes, but nobody reads them by a section or a view */
 };
 
 /* Errors are those of busy_init. */

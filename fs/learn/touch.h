@@ -41,6 +41,12 @@ struct touches {
 int touches_init(struct touches *touches, const struct trace *trace, uint32_t file, struct nest *const pattern[]);
 void touches_done(struct touches *touches);
 
+/* Whether both are pieces of one access. */
+static inline bool touch_goes_with(const struct touch *a, const struct touch *b)
+{
+    return a->by_pattern && b->by_pattern && a->at == b->at && a->rank == b->rank && a->writes == b->writes;
+}
+
 /* Takes touches of a rank that follow each other, in the file and among its own, as one: as they were before something
  * cut them. What others do in between does not count. ret_merged has no processes. -ENOMEM. */
 int touches_merge(const struct touches *touches, struct touches *ret_merged);

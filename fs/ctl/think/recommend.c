@@ -290,8 +290,7 @@ static int find_replicas(struct recommendation *found, const struct recommending
                                        .has = present.has,
                                        .n_disks = asked->n_disks,
                                        .of = asked->of,
-                                       .costs = asked->costs->disk,
-                                       .cache = asked->cache };
+                                       .costs = asked->costs->disk };
     int r = pattern == NULL ? -ENOMEM : know_present(asked, &present);
 
     for (size_t i = 0; r == 0 && i < found->n; i++)
