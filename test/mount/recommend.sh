@@ -1,16 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A mount has recorded that a matrix is read by rows and by columns: a replica is recommended, made, and read from:
-# recommend.sh FALLSFS FALLSCTL FSCK
+# recommend.sh FALLSFS FALLSCTL
 # shellcheck disable=SC2317  # functions are called by ok and not
 source "$(dirname "$0")/common.sh"
 
 fallsctl=$(realpath "$fallsctl")
-fsck=$(realpath "$3")
-views=$mnt/.falls/views
-
-# a matrix of 1024 x 1024 numbers of 8 bytes
-shape='shape=1024x1024, elem=8'
 
 # advised FILTER [options]: by recommend
 advised() {
@@ -19,33 +14,76 @@ advised() {
     "$fallsctl" recommend --json "$@" | jq -c "$filter"
 }
 
-# is_filled FILE: its replicas are
+# replicas FILTER: of the matrix
+replicas() {
+    "$fallsctl" replica list --json "$mnt/matrix" | jq -c ".files[].replicas$1"
+}
+
 is_filled() {
-    [ "$("$fallsctl" replica list --json "$1" 2>/dev/null | jq -c '[.files[].replicas[] | .state] | unique')" = '["filled"]' ]
+    [ "$(replicas ' | map(.state) | unique')" = '["filled"]' ]
 }
 
-# see VIEW PATTERN: what it shows of the matrix, once more read from the disks
+# row I, column I: of a matrix of 1024 x 1024 numbers of 8 bytes
+row() {
+    echo "array(shape=1024x1024, elem=8, dist=(block,*), grid=1024x1) element $1"
+}
+column() {
+    echo "array(shape=1024x1024, elem=8, dist=(*,block), grid=1x1024) element $1"
+}
+
+# see PATTERN: a process reads what a new view has
 see() {
-    setfattr -n "user.falls.view.$1" -v "$2" "$mnt/matrix" && cat "$views/matrix/$1" >"$work/seen" &&
-        setfattr -x "user.falls.view.$1" "$mnt/matrix"
+    setfattr -n user.falls.view.seen -v "$1" "$mnt/matrix" && cat "$mnt/.falls/views/matrix/seen" &&
+        setfattr -x user.falls.view.seen "$mnt/matrix"
 }
 
-# work_on_it: two processes read single rows, two read columns
-work_on_it() {
-    local i
-    for i in 0 1; do
-        for row in $(seq "$((i + 5))" 90 1023); do
-            printf '%s {(%d,%d,8388608,1)}\n' "row$row" "$((row * 8192))" "$((row * 8192 + 8191))"
-        done >"$work/rows.$i"
-        for column in $(seq "$((i * 512))" 60 "$((i * 512 + 511))"); do
-            printf '%s {(%d,%d,8192,1024)}\n' "column$column" "$((column * 8))" "$((column * 8 + 7))"
-        done >"$work/columns.$i"
-    done
-    return 0
+# all_columns FIRST: one of 128, as the oracle has them
+all_columns() {
+    python3 -c 'import sys; b = open(sys.argv[1], "rb").read()
+sys.stdout.buffer.write(b"".join(b[r * 8192 + c * 8 : r * 8192 + c * 8 + 8] for c in range(int(sys.argv[2]), 1024, 128) for r in range(1024)))' \
+        "$work/twin" "$1"
 }
 
 make_volume 4
 start
 head -c 8388608 /dev/urandom >"$work/twin"
-"$fallsctl" create -L "array($shape, dist=(block,*), grid=4x1)" "$mnt/matrix" || die 'a file'
+"$fallsctl" create -L 'array(shape=1024x1024, elem=8, dist=(block,*), grid=4x1)' "$mnt/matrix" || die 'a file'
 cp "$work/twin" "$mnt/matrix"
+
+# -- a trace --
+ok 'it is traced' "$fallsctl" trace start --every "$mnt/matrix"
+for i in 0 1 2 3 4 5 6 7; do
+    see "$(row "$((i * 128 + 5))")"
+    see "$(column "$((i * 128 + 7))")"
+    see "$(column "$((i * 128 + 7))")" >"$work/column.$i"
+done >"$work/seen"
+"$fallsctl" trace stop "$mnt/matrix" >"$work/said"
+same 'the columns' "$(cat "$work"/column.? | md5sum)" "$(all_columns 7 | md5sum)"
+
+# -- what is advised --
+# needs: a trace
+same 'a replica by columns, of what is read and not written' \
+    "$(advised '[.gain, (.replicas[] | .on_write, .has_room, (.layout | test("dist=[(][*],(block|cyclic)")), .reads > 8), .began]' "$mnt/matrix")" \
+    '[true,"drop",true,true,true,null]'
+same 'nothing is done' "$(replicas '')" '[]'
+as 1000 "$fallsctl" recommend --apply "$mnt/matrix" >"$work/said" 2>"$work/why" && fail 'it is not for others'
+ok 'which is said' grep -qE 'Permission denied|only the owner' "$work/why"
+ok 'and that it is still to be done' grep -q "^to do: fallsctl replica add -L '.*' .*$mnt/matrix$" "$work/said"
+same 'nor has it begun' "$(replicas '')" '[]'
+
+# -- what is done --
+# needs: what is advised
+layout=$(advised '.replicas[0].layout' "$mnt/matrix" | tr -d '"')
+"$fallsctl" recommend --apply --json "$mnt/matrix" >"$work/said" || fail 'it is done'
+same 'and said' "$(jq -c '.began' "$work/said")" '{"move":false,"replicas":[true]}'
+ok 'it is filled' await 120 is_filled
+same 'as was said' "$(replicas '[] | .layout' | tr -d '"' | sed 's/ on .*//')" "$layout"
+"$fallsctl" explain --json --view "$(column 700)" "$mnt/matrix" >"$work/explained"
+same 'columns are read from it' "$(jq -c '.files[0].reads | map([.replica, .chosen])' "$work/explained")" '[[0,0],[1,1]]'
+for i in 0 1 2 3 4 5 6 7; do
+    see "$(column "$((i * 128 + 9))")"
+done >"$work/seen"
+same 'and are right' "$(md5sum <"$work/seen")" "$(all_columns 9 | md5sum)"
+same 'it is not advised again' "$(advised '.replicas' "$mnt/matrix")" '[]'
+stop
+finish
