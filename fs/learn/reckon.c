@@ -3,8 +3,14 @@
 
 #include "layout/map.h"
 
+#define SHORT_PIECE 256 /* as core's touched.c has it, who finds out which disks have something of a window */
+#define PROBE       64
+
+/* What an element has of an access; bytes 0: nothing. */
 struct reckon_span {
-    uint64_t from, to, bytes; /* bytes 0: the element has nothing */
+    uint64_t window;          /* of the file: the last one with something of it */
+    uint64_t from, to, bytes; /* from to to: what is read there */
+    uint64_t before, n;       /* bytes that are read in the windows before that one, and how many windows it has */
 };
 
 /* -- accesses -- */
@@ -97,13 +103,17 @@ void reckon_done(struct reckon *reckon)
 static void meet(struct reckon *reckon, uint32_t slot, const struct run *run)
 {
     struct reckon_span *span = &reckon->span[slot];
+    uint64_t window = run->file_off / RECKON_WINDOW;
 
-    if (span->bytes == 0) {
+    if (span->bytes == 0)
         reckon->met[reckon->n_met++] = slot;
-        *span = (struct reckon_span){ run->sub_off, run->sub_off, 0 };
+    if (span->bytes == 0 || span->window != window) {
+        span->before += span->to - span->from;
+        span->n++;
+        span->window = window;
+        span->from = run->sub_off;
     }
-    span->from = MIN(span->from, run->sub_off);
-    span->to = MAX(span->to, run->sub_off + run->len);
+    span->to = run->sub_off + run->len;
     span->bytes += run->len;
 }
 
@@ -122,23 +132,54 @@ static void meet_all(struct reckon *reckon, const struct demand *demand, const s
     }
 }
 
-double reckon_cost(struct reckon *reckon, const struct demand *demand, const struct pattern *pattern)
+struct reckon_layout reckon_look(const struct pattern *pattern, uint64_t off)
 {
+    struct runs runs;
+    struct run run = { .file_off = off };
+    uint32_t n = 0;
+
+    if (runs_init(&runs, pattern, off, RECKON_WINDOW) == 0)
+        while (n < PROBE && runs_next(&runs, &run))
+            n++;
+    return (struct reckon_layout){ pattern, n == PROBE && (run.file_off - off) / n < SHORT_PIECE };
+}
+
+/* All disks are asked for their part of each window. */
+static double cost_of_all(const struct reckon *reckon, const struct demand *demand, const struct pattern *pattern)
+{
+    const double windows = (double) ((demand->hi - 1) / RECKON_WINDOW - demand->lo / RECKON_WINDOW + 1);
+    const double calls = windows * (double) ((pattern->n_elements + reckon->n_disks - 1) / reckon->n_disks);
+    const double bytes = (double) (demand->hi - demand->lo) / reckon->n_disks;
+    double most = 0;
+
+    for (uint32_t i = 0; i < reckon->n_disks; i++) {
+        const struct disk_cost *cost = demand->writes ? &reckon->costs[i].write : &reckon->costs[i].read;
+
+        most = MAX(most, calls * (double) (cost->seek + cost->call) + bytes * 1e9 / (double) cost->rate);
+    }
+    return most * demand->under_way;
+}
+
+double reckon_cost(struct reckon *reckon, const struct demand *demand, const struct reckon_layout *layout)
+{
+    const struct pattern *pattern = layout->pattern;
     double most = 0, all = 0;
 
+    if (layout->is_short && demand->by_pattern)
+        return cost_of_all(reckon, demand, pattern);
     meet_all(reckon, demand, pattern);
     memset(reckon->ns, 0, reckon->n_disks * sizeof *reckon->ns);
     for (uint32_t i = 0; i < reckon->n_met; i++) {
         uint32_t slot = reckon->met[i], disk = slot < pattern->n_elements ? slot % reckon->n_disks : 0;
         struct reckon_span *span = &reckon->span[slot];
         const struct disk_cost *cost = demand->writes ? &reckon->costs[disk].write : &reckon->costs[disk].read;
-        double bytes = (double) (demand->writes ? span->bytes : span->to - span->from);
-        double ns = (double) (cost->seek + cost->call) + bytes * 1e9 / (double) cost->rate;
+        double bytes = (double) (demand->writes ? span->bytes : span->before + span->to - span->from);
+        double ns = (double) span->n * (double) (cost->seek + cost->call) + bytes * 1e9 / (double) cost->rate;
 
         reckon->ns[disk] += ns;
         most = MAX(most, reckon->ns[disk]);
         all += ns;
-        span->bytes = 0;
+        *span = (struct reckon_span){ 0 };
     }
     reckon->n_met = 0;
     return MAX(most, all * demand->under_way / reckon->n_disks);

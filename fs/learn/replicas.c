@@ -31,7 +31,7 @@ struct area {
 
 struct finding {
     const struct replicas_asked *asked;
-    const struct pattern **pattern; /* of those to be tried, and behind them of replicas that there are */
+    struct reckon_layout *layout; /* those to be tried, and behind them those of replicas that there are */
     size_t n;
     struct area area[AREAS];
     struct demands demands;
@@ -136,7 +136,7 @@ static int take_samples(struct finding *finding)
     for (size_t k = 0; k < finding->n; k++)
         for (size_t i = 0; i < finding->n_samples; i++)
             finding->cost[k * finding->n_samples + i] =
-                reckon_cost(&finding->reckon, finding->sample[i], finding->pattern[k]);
+                reckon_cost(&finding->reckon, finding->sample[i], &finding->layout[k]);
     return 0;
 }
 
@@ -191,7 +191,7 @@ static void choose_all(struct finding *finding, struct plan *plan, struct area *
         uint32_t from = 0;
 
         for (uint32_t k = 0; k < plan->n && demand->by_pattern && !demand->writes; k++)
-            cost[k] = reckon_cost(&finding->reckon, demand, finding->pattern[plan->lie[k].layout]);
+            cost[k] = reckon_cost(&finding->reckon, demand, &finding->layout[plan->lie[k].layout]);
         if (demand->by_pattern && !demand->writes)
             from = choose(plan, demand, cost);
         memset(&finding->from[demand->first], (int) from, demand->end - demand->first);
@@ -222,8 +222,8 @@ static int judge(struct finding *finding, struct plan *plan, bool is_new)
         last->updates = is_written(asked->touches, served.lo, served.hi);
     }
     for (uint32_t k = 0; k < plan->n; k++)
-        layout[k] = (struct busy_layout){ finding->pattern[plan->lie[k].layout], plan->lie[k].lo, plan->lie[k].hi,
-                                          plan->lie[k].updates };
+        layout[k] = (struct busy_layout){ finding->layout[plan->lie[k].layout].pattern, plan->lie[k].lo,
+                                          plan->lie[k].hi, plan->lie[k].updates };
     r = busy_init_lies(&busy, &(struct busy_lies){ layout, plan->n, finding->from, true }, asked->n_disks,
                        asked->touches, asked->of, asked->costs, NULL);
     if (r == 0) {
@@ -286,8 +286,8 @@ static void try_replicas(const struct finding *finding, const struct plan *plan,
 /* Of those that differ by less than a tenth the one whose replica has fewer subfiles is better, then the faster one. */
 static bool is_better(const struct finding *finding, const struct plan *a, const struct plan *b)
 {
-    uint32_t of_a = finding->pattern[a->lie[a->n - 1].layout]->n_elements;
-    uint32_t of_b = finding->pattern[b->lie[b->n - 1].layout]->n_elements;
+    uint32_t of_a = finding->layout[a->lie[a->n - 1].layout].pattern->n_elements;
+    uint32_t of_b = finding->layout[b->lie[b->n - 1].layout].pattern->n_elements;
 
     if (replicas_pay(a->elapsed, b->elapsed) || replicas_pay(b->elapsed, a->elapsed))
         return a->elapsed < b->elapsed;
@@ -399,21 +399,23 @@ static int begin(struct finding *finding)
     int r;
 
     finding->n = asked->n + asked->n_has;
-    finding->pattern = malloc(MAX(finding->n, 1) * sizeof *finding->pattern);
+    finding->layout = malloc(MAX(finding->n, 1) * sizeof *finding->layout);
     finding->from = calloc(MAX(asked->touches->n, 1), 1);
-    if (finding->pattern == NULL || finding->from == NULL)
+    if (finding->layout == NULL || finding->from == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < finding->n; i++) {
-        finding->pattern[i] = i < asked->n ? asked->pattern[i] : asked->has[i - asked->n].pattern;
-        most = MAX(most, finding->pattern[i]->n_elements);
+        const struct pattern *pattern = i < asked->n ? asked->pattern[i] : asked->has[i - asked->n].pattern;
+
+        finding->layout[i] = reckon_look(pattern, finding->area[AREA_BOTH].lo);
+        most = MAX(most, pattern->n_elements);
     }
     r = demands_init(&finding->demands, asked->touches);
-    return r < 0 ? r : reckon_init(&finding->reckon, asked->touches, asked->n_disks, asked->costs, most);
+    return r < 0 ? r : reckon_init(&finding->reckon, asked->touches, asked->n_disks, asked->reckoned, most);
 }
 
 static void finding_done(struct finding *finding)
 {
-    free(finding->pattern);
+    free(finding->layout);
     free(finding->sample);
     free(finding->cost);
     free(finding->from);

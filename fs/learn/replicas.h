@@ -30,7 +30,7 @@ struct replicas_asked {
     uint32_t n_has;
     uint32_t n_disks;
     enum extents_of of;
-    const struct disk_costs *costs;
+    const struct disk_costs *costs, *reckoned; /* of each disk; as they are, and as the mount has them */
 };
 
 struct replica {

@@ -9,7 +9,7 @@
 
 #define COST                                               \
     {                                                      \
-        .seek = 8000000, .call = 100000, .rate = 100 << 20 \
+        .seek = 1000000, .call = 100000, .rate = 100 << 20 \
     }
 #define N     2048 /* rows and columns, of 8 bytes */
 #define SIZE  (UINT64_C(8) * N * N)
@@ -35,9 +35,9 @@ static void add(struct touches *touches, struct touch touch)
 /* Each of the ranks from first on, in turn, has a whole row. */
 static void have_rows(struct touches *touches, uint32_t first, uint32_t n, uint64_t from, bool writes, bool by_pattern)
 {
-    for (uint64_t i = 0; i < 100; i++)
+    for (uint64_t i = 0; i < 300; i++)
         for (uint32_t rank = 0; rank < n; rank++) {
-            uint64_t off = (from + ((rank * 100 + i) * 37) % (N - from)) * N * 8;
+            uint64_t off = (from + ((rank * 300 + i) * 37) % (N - from)) * N * 8;
 
             add(touches, (struct touch){ off, off + N * 8, touches->n + 1, first + rank, writes, by_pattern });
         }
@@ -70,7 +70,7 @@ static struct replicas find(const struct touches *touches, size_t base, size_t n
     }
     cr_assert_eq(chunks_init(&chunks, touches), 0);
     cr_assert_eq(replicas_find(&replicas, &(struct replicas_asked){ touches, &chunks, pattern, LAYOUTS, base, now, has,
-                                                                    n_has, DISKS, EXTENTS_ALL, costs }),
+                                                                    n_has, DISKS, EXTENTS_ALL, costs, costs }),
                  0);
     for (size_t i = 0; i < LAYOUTS; i++)
         layout_free(layout[i]);
@@ -185,7 +185,7 @@ Test(replicas, of_what_all_read_alike_are_none)
 
 /* -- what an access takes -- */
 
-/* A column lies on one disk by columns, and on all of them by rows: from its first row there to the last one. */
+/* A column lies on one disk by columns, and on all of them by rows: in each window from its first row there to its last. */
 Test(replicas, are_reckoned_as_a_mount_does)
 {
     cleanup(layout_freep) struct layout *rows = layout_of(text[BY_ROWS]), *columns = layout_of(text[BY_COLUMNS]);
@@ -193,19 +193,21 @@ Test(replicas, are_reckoned_as_a_mount_does)
     cleanup(reckon_done) struct reckon reckon = { 0 };
     cleanup(touches_done) struct touches touches = { 0 };
     const double start = (double) (cost.seek + cost.call), byte = 1e9 / (double) cost.rate;
+    const double windows = (double) (SIZE / RECKON_WINDOW), rows_in_one = (double) RECKON_WINDOW / (N * 8);
+    struct reckon_layout of_rows = reckon_look(rows->pattern, 0), of_columns = reckon_look(columns->pattern, 0);
     double by_rows, by_columns;
 
     have_rows(&touches, 0, 1, 0, false, true);
     read_columns(&touches, 1, 1, 0, true);
     cr_assert_eq(demands_init(&demands, &touches), 0);
-    cr_assert_eq(demands.n, 120);
-    cr_assert(demands.demand[100].end - demands.demand[100].first == N && demands.demand[100].under_way == 1);
+    cr_assert_eq(demands.n, 320);
+    cr_assert(demands.demand[300].end - demands.demand[300].first == N && demands.demand[300].under_way == 1);
     cr_assert_eq(reckon_init(&reckon, &touches, DISKS, costs, DISKS), 0);
-    by_rows = reckon_cost(&reckon, &demands.demand[100], rows->pattern);
-    by_columns = reckon_cost(&reckon, &demands.demand[100], columns->pattern);
-    cr_expect_float_eq(by_rows, start + ((N / DISKS - 1) * N * 8 + 8) * byte, 1000);
-    cr_expect_float_eq(by_columns, start + ((N - 1) * N / DISKS * 8 + 8) * byte, 1000);
-    demands.demand[100].under_way = 4; /* then others wait for what all disks do */
-    cr_expect_float_eq(reckon_cost(&reckon, &demands.demand[100], rows->pattern), DISKS * by_rows, 1000);
-    cr_expect_float_eq(reckon_cost(&reckon, &demands.demand[100], columns->pattern), by_columns, 1000);
+    by_rows = reckon_cost(&reckon, &demands.demand[300], &of_rows);
+    by_columns = reckon_cost(&reckon, &demands.demand[300], &of_columns);
+    cr_expect_float_eq(by_rows, windows / DISKS * (start + ((rows_in_one - 1) * N * 8 + 8) * byte), 1000);
+    cr_expect_float_eq(by_columns, windows * (start + ((rows_in_one - 1) * N / DISKS * 8 + 8) * byte), 1000);
+    demands.demand[300].under_way = 4; /* then others wait for what all disks do */
+    cr_expect_float_eq(reckon_cost(&reckon, &demands.demand[300], &of_rows), DISKS * by_rows, 1000);
+    cr_expect_float_eq(reckon_cost(&reckon, &demands.demand[300], &of_columns), by_columns, 1000);
 }

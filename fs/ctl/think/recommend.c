@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ctl/think/recommend.h"
 
+#include "fs/core/disk/disk.h"
 #include "fs/ctl/ask/replicas_info.h"
 #include "fs/ctl/think/candidates.h"
 #include "layout/map.h"
@@ -275,10 +276,27 @@ static void present_done(struct present *present)
         layout_free(present->layout[i]);
 }
 
+/* What the mount goes by where it chooses: of disks that nobody has measured it thinks better than assume does in
+ * file_costs.c, so that it reads on from where it always did. What is on no mount may be on one that was measured. */
+static int know_reckoned(const struct recommending *asked, struct disk_costs **ret_costs)
+{
+    const struct disk_cost cost = { 0, DISK_READ_CALL, (UINT64_C(1000000000) << 20) / DISK_READ_MIB };
+    struct disk_costs *costs = malloc(asked->n_disks * sizeof *costs);
+
+    if (costs == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < asked->n_disks; i++)
+        costs[i] = asked->called == NULL || asked->costs->is_measured ? asked->costs->disk[i]
+                                                                      : (struct disk_costs){ cost, cost };
+    *ret_costs = costs;
+    return 0;
+}
+
 /* Finds out which layout the file is to have, and which replicas. Where those cannot be counted there are none. */
 static int find_replicas(struct recommendation *found, const struct recommending *asked)
 {
     cleanup(freep) const struct pattern **pattern = malloc(found->n * sizeof *pattern);
+    cleanup(freep) struct disk_costs *reckoned = NULL;
     cleanup(present_done) struct present present = { .n = 0 };
     const struct profile *profile = asked->profile;
     struct replicas_asked replicas = { .touches = &profile->touches,
@@ -296,6 +314,9 @@ static int find_replicas(struct recommendation *found, const struct recommending
     for (size_t i = 0; r == 0 && i < found->n; i++)
         pattern[i] = found->candidate[i].layout->pattern;
     replicas.n_has = present.n;
+    if (r == 0)
+        r = know_reckoned(asked, &reckoned);
+    replicas.reckoned = reckoned;
     if (r == 0)
         r = replicas_find(&found->replicas, &replicas);
     if (r == 0)
