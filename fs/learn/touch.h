@@ -20,8 +20,7 @@ struct touch {
     uint64_t at; /* ns since the trace began */
     uint32_t rank;
     bool writes;
-    bool
-        by_pattern; /* a piece of what a section, a view, FALLS or a list asked for; those of one access have the same at */
+    bool by_pattern; /* a piece of what a section, a view, FALLS or a list asked for, which all have the same at */
 };
 
 struct touches {

@@ -36,6 +36,13 @@ cat >"$work/readers.py" <<'END'
 import multiprocessing, os, sys
 
 def read(path, barrier):
+    try:
+        read_all(path, barrier)
+    except BaseException:
+        barrier.abort()
+        raise
+
+def read_all(path, barrier):
     fd = os.open(path, os.O_RDONLY)
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
     size, at, waited = os.stat(path).st_size, 0, False
@@ -104,7 +111,7 @@ same 'and said' "$(jq -c '(.candidates[] | select(.is_now) | .layout) as $now | 
 ok 'the file is there' "$fallsctl" jobs wait "$mnt"
 ok 'the replica is filled' await 120 is_filled
 same 'as was said' "$(replicas '[0].layout' | tr -d '"' | sed 's/ on .*//')" "$layout"
-same 'rows or columns are read from it' "$(chosen rows 1) $(chosen columns 40)" "$(chosen rows 1 | grep -q true && echo 'true false' || echo 'false true')"
+ok 'rows or columns are read from it' grep -q true <(chosen rows 1; chosen columns 40)
 for i in 5 40; do
     setfattr -n user.falls.view.seen -v "$(part columns "$i")" "$mnt/matrix"
     ok "and are right: $i" cmp "$mnt/.falls/views/matrix/seen" <(oracle "$i")
