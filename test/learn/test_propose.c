@@ -114,7 +114,8 @@ static void check_degree(const struct pattern *stored, const struct pattern *ask
     cr_assert_eq(runs_init(&runs, asked, lo, period), 0);
     while (runs_next(&runs, &run)) {
         cr_assert(array_grow(touches.touch, touches.n));
-        touches.touch[touches.n++] = (struct touch){ run.file_off, run.file_off + run.len, 0, run.element, false, false };
+        touches.touch[touches.n++] =
+            (struct touch){ run.file_off, run.file_off + run.len, 0, run.element, false, false };
     }
     cr_assert_eq(extents_init(&reads, &touches, EXTENTS_READ), 0);
     cr_assert_eq(extents_init(&writes, &touches, EXTENTS_WRITTEN), 0);
