@@ -45,12 +45,11 @@ def read(path, barrier):
 def read_all(path, barrier):
     fd = os.open(path, os.O_RDONLY)
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
-    size, at, waited = os.stat(path).st_size, 0, False
-    while at < size:
-        at += len(os.pread(fd, 65536 if "columns" in path else 8192, at))
-        if not waited:
+    size, n = os.stat(path).st_size, 16384 if "columns" in path else 8192
+    for at in range(0, size, n):
+        if at == n or at + n == size: # all are at work from the first read to the last
             barrier.wait()
-            waited = True
+        os.pread(fd, n, at)
 
 barrier = multiprocessing.Barrier(len(sys.argv) - 1)
 processes = [multiprocessing.Process(target=read, args=(path, barrier)) for path in sys.argv[1:]]
