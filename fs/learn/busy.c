@@ -8,8 +8,8 @@ const struct disk_cache busy_usual_cache = { .page = 4 << 10, .ahead = 128 << 10
 
 #define MAX_RUNS (UINT64_C(1) << 26) /* that are looked at */
 
-/* What one request of the file asks of one subfile. The subfiles of all layouts are counted through, and behind those of
- * each stands its header. */
+/* What one request of the file asks of one subfile. The subfiles of all layouts are counted through, and behind those
+ * of each stands its header. */
 struct ask {
     uint32_t slot;
     uint64_t from, len;
@@ -204,7 +204,7 @@ static int count_touch(struct counting *counting, size_t i, const struct touch *
     return r;
 }
 
-/* A rank asks for all touches of one access at once, where they are joined; else for each when it has the one before. */
+/* A rank asks for all touches of one access at once, where they are joined; else for each when it has the former. */
 static int count_access(struct counting *counting, const struct touches *touches, size_t *i)
 {
     const struct touch *first = &touches->touch[*i];

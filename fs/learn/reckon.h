@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From which of its layouts a file would be read, as a mount with replicas decides for each access (core's replicas.h):
  *
- *     access             of rank 1: a column          rows: all of every disk     columns: all of one, nothing of others
+ *     access             of rank 1: a column          rows: all of every disk     columns: all of one disk alone
  *     a disk             in each window from its first byte to its last, since small holes are read across
  *     takes              the disk that has most; or, when many read at a time, all disks' work shared by all of them
  *
