@@ -40,12 +40,30 @@ struct busy {
     uint64_t requests, seeks;
 };
 
+/* One of the layouts that a file lies in: the first is its own and has all of it, others are replicas of [lo, hi). */
+struct busy_layout {
+    const struct pattern *pattern;
+    uint64_t lo, hi;
+    bool updates; /* what is written there is written here, too */
+};
+
+/* A file that lies in several layouts. */
+struct busy_lies {
+    const struct busy_layout *layout;
+    uint32_t n;
+    const uint8_t *from; /* of each touch, the one that it is read from; NULL: all is read from the first */
+    bool joins; /* the pieces of one access by a pattern are asked for together, as a mount does: what follows in
+                          * a subfile is one request, and small holes are read across */
+};
+
 /* Element i is on disk i modulo n_disks, the header on the first; costs are of each disk. of: reads, writes or both.
  * -E2BIG there are too many pieces, -EOVERFLOW past FALLS_LIMIT or more ns than a number holds, -ENOMEM. */
 int busy_init(struct busy *busy, const struct pattern *pattern, uint32_t n_disks, const struct touches *touches,
               enum extents_of of, const struct disk_costs costs[]);
 int busy_init_cached(struct busy *busy, const struct pattern *pattern, uint32_t n_disks, const struct touches *touches,
                      enum extents_of of, const struct disk_costs costs[], const struct disk_cache *cache);
+int busy_init_lies(struct busy *busy, const struct busy_lies *lies, uint32_t n_disks, const struct touches *touches,
+                   enum extents_of of, const struct disk_costs costs[], const struct disk_cache *cache);
 void busy_done(struct busy *busy);
 
 #endif

@@ -90,7 +90,7 @@ static int make_touches(const struct emitting *emitting, struct touches *touches
             touches->first[touches->n_ranks] = i;
             rank[one->rank] = touches->n_ranks++;
         }
-        touches->touch[i] = (struct touch){ one->off, one->end, i, rank[one->rank], one->writes };
+        touches->touch[i] = (struct touch){ one->off, one->end, i, rank[one->rank], one->writes, false };
         touches->end = MAX(touches->end, one->end);
         *(one->writes ? &touches->bytes_written : &touches->bytes_read) += one->end - one->off;
     }

@@ -68,7 +68,8 @@ static struct touch touch_of(const struct traced_access *access, uint32_t rank)
                            .end = access->offset + access->len,
                            .at = access->at,
                            .rank = rank,
-                           .writes = (access->flags & TRACE_WRITES) != 0 };
+                           .writes = (access->flags & TRACE_WRITES) != 0,
+                           .by_pattern = access->how != TRACE_PLAIN };
 }
 
 /* Adds the bytes of a set from its k-th on, shifted. */

@@ -20,6 +20,7 @@ struct touch {
     uint64_t at; /* ns since the trace began */
     uint32_t rank;
     bool writes;
+    bool by_pattern; /* a piece of what a section, a view, FALLS or a list asked for, which all have the same at */
 };
 
 struct touches {
@@ -38,6 +39,12 @@ struct touches {
  * it selects, NULL where nobody knows. -ENOMEM. */
 int touches_init(struct touches *touches, const struct trace *trace, uint32_t file, struct nest *const pattern[]);
 void touches_done(struct touches *touches);
+
+/* Whether both are pieces of one access. */
+static inline bool touch_goes_with(const struct touch *a, const struct touch *b)
+{
+    return a->by_pattern && b->by_pattern && a->at == b->at && a->rank == b->rank && a->writes == b->writes;
+}
 
 /* Takes touches of a rank that follow each other, in the file and among its own, as one: as they were before something
  * cut them. What others do in between does not count. ret_merged has no processes. -ENOMEM. */

@@ -154,14 +154,30 @@ refused 1 '*has no access to f9*' --trace files.txt f9
 refused 1 '*--apply wants FILE behind it*' --apply --trace files.txt
 
 # -- replicas --
-recommends '[.makes_replicas, (.replicas[] | .class, .on_write, .bytes, .room)]' \
-    '[false,"written by one, read by others","update",512,1536]' 4.txt matrix
+# Four processes read rows of a matrix, here and there, and four read columns: whatever the file is, it lies both ways.
+set --
+for i in 0 1 2 3; do
+    set -- "$@" --section "$((512 * i + 3)):$((512 * i + 3)),0:2047*100" --section "0:2047,$((512 * i)):$((512 * i))*20"
+done
+matrix=(--array 'shape=2048x2048 elem=8' --disks 4 --seek 1)
+rows='array(shape=2048x2048, elem=8, dist=(block,*), grid=4x1)'
+columns='array(shape=2048x2048, elem=8, dist=(*,block), grid=1x4)'
+for now in "$columns" "$rows" 'stripe(64K,4)'; do
+    recommends '[(.replicas | length), .gain, .began, (.best != .replicas[0].layout)]' '[1,true,null,true]' --layout "$now" "${matrix[@]}" "$@"
+    recommends '.replicas[] | [.class, .on_write, .reads >= 80, 1.1 * .elapsed <= .elapsed_without, .has_room, .room <= 33554432]' \
+        '["read by many, never written","drop",true,true,true,true]' --layout "$now" "${matrix[@]}" "$@"
+done
+got=$("$fallsctl" recommend --layout "$columns" "${matrix[@]}" "$@")
+want=$(sed -n "s/^replica: \(.*\) of bytes \([0-9:]*\), for [0-9]* reads; writes drop it; .* more room: .* s, not .* s$/to do: fallsctl replica add -L '\1' --only \2 FILE/p" <<<"$got")
+[[ -n $want && $got == *"best: "*", and beside it"*"$want"* ]] || complain "a replica is not told of: $got"
+# Who has a part for himself needs none, nor do those who read alike.
+recommends '.replicas' '[]' --layout "$columns" "${matrix[@]}" --section '3:3,0:2047*100' --section '8:2047,0:0*20'
+recommends '.replicas' '[]' --layout "$columns" "${matrix[@]}" --section '3:3,0:2047*100' --section '3:3,0:2047*100'
+# Reads that are no sections.
 awk 'BEGIN { for (i = 0; i < 8; i++) for (p = 0; p < 4; p++)
     printf "%d 9.%03d pread64(3</w/f>, \"\"..., 100, %d) = 100\n", 10 + p, 4 * i + p, i * 100 }' >all.txt
-recommends '[.replicas[] | .class, .on_write, .bytes, .chunks, .room]' \
-    '["read by many, never written","drop",800,1,2400]' --disks 4 all.txt
-recommends '.replicas[0].busy < .replicas[0].busy_without' true --disks 4 all.txt
-"$fallsctl" recommend --disks 4 all.txt | grep -q '^replicas: not made by this version' || complain 'replicas are not told of'
-recommends '.replicas' '[]' --disks 4 files.txt f0
+recommends '[.replicas, .replicas_need_sections]' '[[],true]' --disks 4 all.txt
+"$fallsctl" recommend --disks 4 all.txt | grep -q '^no replicas: .* by sections or views' || complain 'that plain reads get the file is not told'
+recommends '[.replicas, .replicas_need_sections]' '[[],false]' --disks 4 files.txt f0
 
 exit "$failed"

@@ -157,7 +157,7 @@ static struct touches touches_of(const struct busy_case *row, bool writes)
             uint64_t off = i * row->step + rank * row->part;
 
             cr_assert(array_grow(touches.touch, touches.n));
-            touches.touch[touches.n++] = (struct touch){ off, off + row->len, i, rank, writes };
+            touches.touch[touches.n++] = (struct touch){ off, off + row->len, i, rank, writes, false };
         }
     return touches;
 }
@@ -241,7 +241,7 @@ Test(busy, far_away_nothing_is_remembered)
 
     for (uint64_t i = 0; i < 4; i++) {
         cr_assert(array_grow(touches.touch, touches.n));
-        touches.touch[touches.n++] = (struct touch){ far, far + 100, i, 0, i % 2 == 1 };
+        touches.touch[touches.n++] = (struct touch){ far, far + 100, i, 0, i % 2 == 1, false };
     }
     busy = busy_of(&touches, "one", &cache);
     cr_expect_eq(busy.requests, 4);

@@ -30,7 +30,7 @@ struct chance_case {
 static void add(struct touches *touches, uint32_t rank, uint64_t off, uint64_t len)
 {
     cr_assert(array_grow(touches->touch, touches->n));
-    touches->touch[touches->n] = (struct touch){ off, off + len, touches->n, rank, false };
+    touches->touch[touches->n] = (struct touch){ off, off + len, touches->n, rank, false, false };
     touches->n++;
     touches->end = MAX(touches->end, off + len);
 }

@@ -129,7 +129,7 @@ static void add_touch(struct touches *touches, uint32_t rank, const struct acces
     uint64_t end = access->off + access->len;
 
     cr_assert(array_grow(touches->touch, touches->n));
-    touches->touch[touches->n] = (struct touch){ access->off, end, touches->n, rank, writes };
+    touches->touch[touches->n] = (struct touch){ access->off, end, touches->n, rank, writes, false };
     touches->n++;
     touches->end = MAX(touches->end, end);
 }

@@ -114,7 +114,8 @@ static void check_degree(const struct pattern *stored, const struct pattern *ask
     cr_assert_eq(runs_init(&runs, asked, lo, period), 0);
     while (runs_next(&runs, &run)) {
         cr_assert(array_grow(touches.touch, touches.n));
-        touches.touch[touches.n++] = (struct touch){ run.file_off, run.file_off + run.len, 0, run.element, false };
+        touches.touch[touches.n++] =
+            (struct touch){ run.file_off, run.file_off + run.len, 0, run.element, false, false };
     }
     cr_assert_eq(extents_init(&reads, &touches, EXTENTS_READ), 0);
     cr_assert_eq(extents_init(&writes, &touches, EXTENTS_WRITTEN), 0);
@@ -330,7 +331,7 @@ Test(propose, takes_the_nearest_that_is_a_layout)
             uint32_t rank = (uint32_t) rng_below(&rng, touches.n_ranks);
 
             cr_assert(array_grow(touches.touch, touches.n));
-            touches.touch[touches.n++] = (struct touch){ at, at + rng_between(&rng, 1, 100), 0, rank, true };
+            touches.touch[touches.n++] = (struct touch){ at, at + rng_between(&rng, 1, 100), 0, rank, true, false };
             touches.end = at + 100;
         }
         cr_assert_eq(chunks_init(&chunks, &touches), 0);

@@ -98,7 +98,7 @@ static void touch_set(struct touches *touches, uint32_t rank, const struct nest 
         uint64_t off = nest_select_run(nest, k, &len) + shift;
 
         cr_assert(array_grow(touches->touch, touches->n));
-        touches->touch[touches->n++] = (struct touch){ off, off + len, 0, rank, false };
+        touches->touch[touches->n++] = (struct touch){ off, off + len, 0, rank, false, false };
     }
     touches->n_ranks = rank + 1;
 }

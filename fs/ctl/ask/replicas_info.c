@@ -64,3 +64,15 @@ uint32_t replica_info_percent(const struct replica_info *replica)
 {
     return replica->has >= replica->bytes ? 100 : (uint32_t) ((double) replica->has * 100 / (double) replica->bytes);
 }
+
+int replicas_info_add(const char *path, const char *layout, const char *only, const char *on_write,
+                      char ret_why[static ATTRS_WHY])
+{
+    cleanup(freep) char *order = NULL;
+
+    if (asprintf(&order, "add %s%s%s%s%s%s%s", only != NULL ? "only=" : "", only != NULL ? only : "",
+                 only != NULL ? " " : "", on_write != NULL ? "on-write=" : "", on_write != NULL ? on_write : "",
+                 on_write != NULL ? " " : "", layout) < 0)
+        return attrs_refuse(ret_why, -ENOMEM, "out of memory");
+    return attrs_set(path, "replicas", order, ret_why);
+}

@@ -32,6 +32,11 @@ struct replicas_info {
 int replicas_info_init(struct replicas_info *info, const char *path, char ret_why[static ATTRS_WHY]);
 void replicas_info_done(struct replicas_info *info);
 
+/* Orders one more replica of a file, as an attribute says it: only as OFFSET:LENGTH, on_write as drop or update; NULL:
+ * what is usual. ret_why says why not. */
+int replicas_info_add(const char *path, const char *layout, const char *only, const char *on_write,
+                      char ret_why[static ATTRS_WHY]);
+
 /* The replica with that number; NULL: there is none. */
 const struct replica_info *replicas_info_find(const struct replicas_info *info, uint64_t number);
 

@@ -61,7 +61,7 @@ static int ask(struct touches *touches, uint32_t rank, const struct nest *nest, 
             return -E2BIG;
         if (!array_grow(touches->touch, touches->n))
             return -ENOMEM;
-        touches->touch[touches->n++] = (struct touch){ off, off + len, at, rank, writes };
+        touches->touch[touches->n++] = (struct touch){ off, off + len, at, rank, writes, true };
         touches->end = MAX(touches->end, off + len);
     }
     *(writes ? &touches->bytes_written : &touches->bytes_read) += nest->size;

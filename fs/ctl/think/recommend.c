@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/ctl/think/recommend.h"
 
+#include "fs/core/disk/disk.h"
+#include "fs/ctl/ask/replicas_info.h"
 #include "fs/ctl/think/candidates.h"
 #include "layout/map.h"
 
 #define MAX_MOVES (UINT64_C(1) << 22) /* runs that are compared to count what moves */
+
+/* Replicas that the file has already. */
+struct present {
+    struct layout *layout[REPLICAS_MOST];
+    struct busy_layout has[REPLICAS_MOST];
+    uint32_t n;
+};
 
 struct search {
     const struct recommending *asked;
@@ -225,20 +234,95 @@ static int by_time(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->text, y->text);
 }
 
-/* What replicas would be worth beside the best layout. Where that cannot be counted there are none. */
-static int judge_replicas(struct recommendation *recommendation, const struct recommending *asked)
+/* -- replicas -- */
+
+static int add_present(const struct replica_info *info, uint32_t n_disks, struct present *present)
 {
-    static const enum chunk_class classes[] = { CHUNK_READ, CHUNK_WRITTEN_ONE };
-    const struct pattern *pattern = recommendation->candidate[0].layout->pattern;
-    const struct profile *profile = asked->profile;
+    struct layout_error error;
+    int r = info->layout != NULL
+                ? layout_parse(info->layout, strlen(info->layout), n_disks, &present->layout[present->n], &error)
+                : -EINVAL;
+
+    if (r < 0)
+        return r;
+    present->has[present->n] = (struct busy_layout){
+        present->layout[present->n]->pattern,
+        info->offset,
+        info->length == UINT64_MAX ? UINT64_MAX : info->offset + info->length,
+        info->on_write != NULL && strcmp(info->on_write, "update") == 0,
+    };
+    present->n++;
+    return 0;
+}
+
+/* The replicas that the file has on its mount. Where the mount does not tell there are none. */
+static int know_present(const struct recommending *asked, struct present *present)
+{
+    cleanup(replicas_info_done) struct replicas_info info = { 0 };
+    char ignored[ATTRS_WHY];
     int r = 0;
 
-    for (size_t i = 0; r != -ENOMEM && i < ARRAY_SIZE(classes); i++) {
-        r = replica_judge(&recommendation->replica[i], classes[i], &profile->touches, &profile->chunks, pattern,
-                          asked->n_disks, asked->of, asked->costs->disk);
-        if (r < 0)
-            recommendation->replica[i] = (struct replica){ .class = classes[i] };
-    }
+    if (asked->called == NULL || replicas_info_init(&info, asked->called, ignored) < 0)
+        return 0;
+    for (uint32_t i = 0; r != -ENOMEM && i < info.n && present->n < REPLICAS_MOST; i++)
+        if (!info.replica[i].is_copy)
+            r = add_present(&info.replica[i], asked->n_disks, present);
+    return r == -ENOMEM ? r : 0;
+}
+
+static void present_done(struct present *present)
+{
+    for (uint32_t i = 0; i < present->n; i++)
+        layout_free(present->layout[i]);
+}
+
+/* What the mount goes by where it chooses: of disks that nobody has measured it thinks better than assume does in
+ * file_costs.c, so that it reads on from where it always did. What is on no mount may be on one that was measured. */
+static int know_reckoned(const struct recommending *asked, struct disk_costs **ret_costs)
+{
+    const struct disk_cost cost = { 0, DISK_READ_CALL, (UINT64_C(1000000000) << 20) / DISK_READ_MIB };
+    struct disk_costs *costs = malloc(asked->n_disks * sizeof *costs);
+
+    if (costs == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < asked->n_disks; i++)
+        costs[i] = asked->called == NULL || asked->costs->is_measured ? asked->costs->disk[i]
+                                                                      : (struct disk_costs){ cost, cost };
+    *ret_costs = costs;
+    return 0;
+}
+
+/* Finds out which layout the file is to have, and which replicas. Where those cannot be counted there are none. */
+static int find_replicas(struct recommendation *found, const struct recommending *asked)
+{
+    cleanup(freep) const struct pattern **pattern = malloc(found->n * sizeof *pattern);
+    cleanup(freep) struct disk_costs *reckoned = NULL;
+    cleanup(present_done) struct present present = { .n = 0 };
+    const struct profile *profile = asked->profile;
+    struct replicas_asked replicas = { .touches = &profile->touches,
+                                       .chunks = &profile->chunks,
+                                       .pattern = pattern,
+                                       .n = found->n,
+                                       .base = (size_t) (found->chosen - found->candidate),
+                                       .now = found->now != NULL ? (size_t) (found->now - found->candidate) : SIZE_MAX,
+                                       .has = present.has,
+                                       .n_disks = asked->n_disks,
+                                       .of = asked->of,
+                                       .costs = asked->costs->disk };
+    int r = pattern == NULL ? -ENOMEM : know_present(asked, &present);
+
+    for (size_t i = 0; r == 0 && i < found->n; i++)
+        pattern[i] = found->candidate[i].layout->pattern;
+    replicas.n_has = present.n;
+    if (r == 0)
+        r = know_reckoned(asked, &reckoned);
+    replicas.reckoned = reckoned;
+    if (r == 0)
+        r = replicas_find(&found->replicas, &replicas);
+    if (r == 0)
+        found->chosen = &found->candidate[found->replicas.base];
+    else
+        found->replicas = (struct replicas){ .n = 0 };
     return r == -ENOMEM ? r : 0;
 }
 
@@ -263,8 +347,13 @@ int recommend_init(struct recommendation *recommendation, const struct recommend
         candidate->knows_moves = r == 0;
         r = r == -ENOMEM ? r : 0;
     }
-    if (r == 0)
-        r = judge_replicas(recommendation, recommending);
+    if (r == 0) {
+        const struct candidate *best = &recommendation->candidate[0], *now = recommendation->now;
+
+        recommendation->chosen = now == NULL || candidate_is_worth(best, now) ? best : now;
+        if (recommending->alone)
+            r = find_replicas(recommendation, recommending);
+    }
     if (r < 0)
         recommend_done(recommendation);
     return r;

@@ -4,7 +4,7 @@
  *
  *     stripes of many units and counts, twod, one ──┐
  *     distributions of the array, where it is known ┼──> busy (fs/learn/busy.h) ──> sorted
- *     the paper's partition, by text and by figure ─┘ */
+ *     the paper's partition, by text and by figure ─┘        └──> two or more of them: the file, and replicas */
 #ifndef FALLSFS_FS_CTL_THINK_RECOMMEND_H
 #define FALLSFS_FS_CTL_THINK_RECOMMEND_H
 
@@ -31,13 +31,19 @@ struct recommending {
     enum extents_of of;             /* what counts: reads, writes or both */
     const struct file_costs *costs; /* of each disk */
     const struct disk_cache *cache; /* what their file systems keep; NULL: each access goes to them */
+    bool alone;                     /* replicas are looked for, too: the disks are for this file */
 };
 
 struct recommendation {
     struct candidate *candidate; /* the best first */
     size_t n;
-    const struct candidate *now; /* NULL: nobody knows the present layout */
-    struct replica replica[2];   /* beside the best: of what many read, and of what one writes; no bytes: none */
+    const struct candidate *now;    /* NULL: nobody knows the present layout */
+    const struct candidate *chosen; /* that the file is to have: now, or the best, or what is best beside replicas */
+    struct replicas replicas;       /* whose layouts are candidates */
+    struct {
+        bool is_asked, moves;        /* --apply was said; the file is on its way */
+        bool replica[REPLICAS_MOST]; /* is added */
+    } began;
 };
 
 /* -ENOMEM; -E2BIG no candidate can be counted. */
@@ -52,6 +58,12 @@ int recommend_moves(const struct recommending *asked, const struct candidate *no
 
 /* Whether a is so much faster than b that a change is worth the trouble. */
 bool candidate_is_worth(const struct candidate *a, const struct candidate *b);
+
+/* Whether the file is to be laid out in another way than now, which is known. */
+static inline bool recommend_moves_file(const struct recommendation *found)
+{
+    return found->now != NULL && found->chosen != found->now;
+}
 
 /* After how many runs of what was traced the change from now has paid for itself; 0: never, or nobody knows. */
 uint64_t candidate_pays_after(const struct candidate *candidate, const struct candidate *now);

@@ -24,7 +24,8 @@ static const char help[] =
     "Says which layout serves best what programs did with a file: of stripes of many units and counts, of distributions of\n"
     "its array, and of those that give each process its own bytes. Each is scored by the time until all processes have\n"
     "what they ask for, and shown with how long the disk that has most to do is busy then, what it costs to go there and\n"
-    "after how many runs that pays. Nothing is changed unless --apply is said. TRACE and FILE are as of 'fallsctl profile'.\n"
+    "after how many runs that pays. Where processes share bytes that they read by sections or views in several ways, it\n"
+    "proposes replicas, which have the file in further layouts. Nothing is changed unless --apply is said. TRACE and FILE are as of 'fallsctl profile'.\n"
     "Several files share the disks; with --trace and without FILE they are all files of the trace.\n"
     "\n"
     "  --trace T      what was recorded, so that all words are files in it\n"
@@ -43,7 +44,8 @@ static const char help[] =
     "  --seek MS      what a disk needs for a request that does not follow the one before; unless told as 'fallsctl\n"
     "                 calibrate' has measured it, where FILE is on a mount, else 8\n"
     "  --rate SIZE    bytes a second that a disk moves; likewise, else 100M\n"
-    "  --apply        begins to give FILE, on a mount, the best of these layouts, as 'fallsctl migrate' does\n"
+    "  --apply        begins to give FILE, on a mount, the best of these layouts, as 'fallsctl migrate' does, and the\n"
+    "                 replicas that are told of, as 'fallsctl replica add' does\n"
     "  --json         machine-readable output, with all that were tried\n"
     "\n"
     "examples:\n"
@@ -58,65 +60,8 @@ struct request {
     struct costs_said said;
     const char *of, *disks, *seek, *rate, *trace, *procs, *growth;
     struct arg_list sections;
-    bool as_json, apply;
+    bool as_json, apply, alone; /* alone: one file is asked about */
 };
-
-/* -- doing it -- */
-
-/* Begins to move a file, and says so; with JSON only where it fails, since the object is written already. */
-static enum ctl_status migrate(const struct request *request, const char *path, const char *layout)
-{
-    char why[ATTRS_WHY];
-
-    if (attrs_set(path, "migrate", layout, why) < 0)
-        return report(false, "%s: %s", path, why);
-    if (!request->as_json) {
-        fputs("on its way: ", stdout);
-        utf8_print_line(stdout, path, false);
-        printf(" to %s: 'fallsctl jobs' shows how far\n", layout);
-    }
-    return CTL_OK;
-}
-
-/* Does what recommend_to_do would tell users to do. */
-static enum ctl_status apply(const struct request *request, const struct recommending *asked, const char *layout)
-{
-    enum ctl_status status = migrate(request, asked->called, layout);
-
-    if (status != CTL_OK && !request->as_json)
-        recommend_to_do(asked, layout);
-    return status;
-}
-
-/* Begins to move the file, if that is worth it. */
-static enum ctl_status apply_one(const struct request *request, const struct together_file *file)
-{
-    const struct candidate *best = &file->found.candidate[0];
-
-    if (file->found.now == NULL || !candidate_is_worth(best, file->found.now))
-        return CTL_OK;
-    return apply(request, &file->asked, best->text);
-}
-
-/* Begins to move all files that change, if it is worth it. */
-static enum ctl_status apply_together(const struct request *request, const struct together *together)
-{
-    uint32_t n = 0, n_failed = 0;
-
-    if (!together->knows_now || !together_is_worth(together))
-        return CTL_OK;
-    for (size_t i = 0; i < together->n; i++) {
-        cleanup(freep) char *text = together_text(&together->file[i]);
-
-        if (text == NULL)
-            return report(false, "out of memory");
-        if (!together_changes(&together->file[i]))
-            continue;
-        n++;
-        n_failed += apply(request, &together->file[i].asked, text) != CTL_OK;
-    }
-    return n_failed == 0 ? CTL_OK : n_failed < n ? CTL_PARTIAL : CTL_ERROR;
-}
 
 /* -- working it out -- */
 
@@ -149,6 +94,7 @@ static enum ctl_status find_candidates(const struct request *request, struct tog
     *asked = request->asked;
     asked->profile = profile;
     asked->called = file->called;
+    asked->alone = request->alone;
     asked->n_disks = request->options.n_disks > 0 ? request->options.n_disks : profile->touches.n_ranks;
     if (profile->now.n_disks > 0)
         asked->n_disks = profile->now.n_disks;
@@ -166,23 +112,33 @@ static enum ctl_status find_candidates(const struct request *request, struct tog
                  : CTL_OK;
 }
 
-static enum ctl_status say_one(const struct request *request, const struct together_file *file)
+/* With JSON it is done before it is told, since the object says whether it began. */
+static enum ctl_status say_one(const struct request *request, struct together_file *file)
 {
+    const bool before = request->apply && request->as_json;
+    enum ctl_status done = before ? recommend_apply(file, true) : CTL_OK;
     enum ctl_status status = recommend_say(&file->asked, &file->found, request->as_json, request->apply);
 
-    return status == CTL_OK && request->apply ? apply_one(request, file) : status;
+    if (status == CTL_OK && request->apply && !before)
+        done = recommend_apply(file, false);
+    return status != CTL_OK ? status : done;
 }
 
 static enum ctl_status say_together(const struct request *request, struct together *together)
 {
-    enum ctl_status status;
+    const bool before = request->apply && request->as_json;
+    enum ctl_status status, done = CTL_OK;
 
     for (size_t i = 0; i < together->n; i++)
         know_start(&together->file[i]);
     if (together_choose(together) < 0)
         return report(request->as_json, "out of memory");
+    if (before)
+        done = recommend_apply_together(together, true);
     status = recommend_say_together(together, request->as_json, request->apply);
-    return status == CTL_OK && request->apply ? apply_together(request, together) : status;
+    if (status == CTL_OK && request->apply && !before)
+        done = recommend_apply_together(together, false);
+    return status != CTL_OK ? status : done;
 }
 
 static bool has_what_counts(const struct profile *profile, enum extents_of of)
@@ -246,7 +202,7 @@ static enum ctl_status make_profiles(const struct request *request, const struct
     return check_what_counts(request, together);
 }
 
-static enum ctl_status recommend_files(const struct request *request, const struct source *source)
+static enum ctl_status recommend_files(struct request *request, const struct source *source)
 {
     cleanup(together_done) struct together together = { .n = source->n };
     enum ctl_status status;
@@ -257,6 +213,7 @@ static enum ctl_status recommend_files(const struct request *request, const stru
     together.file = calloc(source->n, sizeof *together.file);
     if (together.file == NULL)
         return report(request->as_json, "out of memory");
+    request->alone = source->n == 1;
     status = make_profiles(request, source, &together);
     for (size_t i = 0; status == CTL_OK && i < source->n; i++)
         status = find_candidates(request, &together.file[i]);
@@ -265,8 +222,7 @@ static enum ctl_status recommend_files(const struct request *request, const stru
     return together.n == 1 ? say_one(request, &together.file[0]) : say_together(request, &together);
 }
 
-static enum ctl_status recommend_trace(const struct request *request, const char *path, char *const name[],
-                                       size_t n_names)
+static enum ctl_status recommend_trace(struct request *request, const char *path, char *const name[], size_t n_names)
 {
     cleanup(source_done) struct source source = { 0 };
     char why[ATTRS_WHY];
@@ -300,7 +256,7 @@ static int know_file(struct file_info *info, const char *path, struct profile_op
     return 0;
 }
 
-static enum ctl_status recommend_declared(const struct request *request, char *path)
+static enum ctl_status recommend_declared(struct request *request, char *path)
 {
     static char nothing[] = "";
     cleanup(together_done) struct together together = { .n = 1, .file = calloc(1, sizeof *together.file) };
@@ -322,6 +278,7 @@ static enum ctl_status recommend_declared(const struct request *request, char *p
     if (declare_profile(&together.file[0].profile, request->sections.word, request->sections.n,
                         request->asked.of == EXTENTS_WRITTEN, &file, &options, why) < 0)
         return report(request->as_json, "%s", why);
+    request->alone = true;
     status = find_candidates(request, &together.file[0]);
     return status == CTL_OK ? say_one(request, &together.file[0]) : status;
 }

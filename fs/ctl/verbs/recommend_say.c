@@ -51,8 +51,7 @@ static int print_table(const struct recommendation *found)
     return r;
 }
 
-/* The file, as a command would name it. */
-static void print_file(const struct recommending *asked)
+void recommend_print_file(const struct recommending *asked)
 {
     const char *path = asked->profile->file->path;
 
@@ -64,21 +63,22 @@ static void print_file(const struct recommending *asked)
 void recommend_to_do(const struct recommending *asked, const char *layout)
 {
     printf("to do: fallsctl migrate -L '%s' ", layout);
-    print_file(asked);
+    recommend_print_file(asked);
     putchar('\n');
 }
 
 static void print_advice(const struct recommendation *found, const struct recommending *asked, bool applies)
 {
-    const struct candidate *best = &found->candidate[0];
-
-    if (found->now != NULL && !candidate_is_worth(best, found->now)) {
+    if (found->chosen == found->now && found->replicas.n == 0) {
         puts("no gain: no layout that was tried takes much less than the present one");
         return;
     }
-    printf("best: %s\n", best->text);
-    if (found->now != NULL && !applies)
-        recommend_to_do(asked, best->text);
+    printf("best: %s%s\n", found->chosen->text,
+           found->replicas.n == 0        ? ""
+           : found->chosen == found->now ? ", as it is, and beside it"
+                                         : ", and beside it");
+    if (recommend_moves_file(found) && !applies)
+        recommend_to_do(asked, found->chosen->text);
 }
 
 /* Says what is not traced but follows, and what is thought there. */
@@ -120,8 +120,7 @@ static enum ctl_status print_all(const struct recommending *asked, const struct 
     if (print_table(found) < 0)
         return report(false, "out of memory");
     print_advice(found, asked, applies);
-    replicas_print(found);
-    return CTL_OK;
+    return replicas_print(asked, found, applies);
 }
 
 static void json_candidate(struct json *json, const struct candidate *candidate, const struct candidate *now)
@@ -157,12 +156,12 @@ void recommend_json(struct json *json, const struct recommending *asked, const s
     json_bool(json, "by_chance", profile->by_chance);
     json_u64(json, "n_disks", asked->n_disks);
     file_costs_json(asked->costs, json);
-    json_bool(json, "gain", found->now == NULL || candidate_is_worth(&found->candidate[0], found->now));
+    json_bool(json, "gain", found->chosen != found->now || found->replicas.n > 0);
     json_open(json, "candidates", '[');
     for (size_t i = 0; i < found->n; i++)
         json_candidate(json, &found->candidate[i], found->now);
     json_close(json, ']');
-    replicas_json(json, found);
+    replicas_json(json, asked, found);
 }
 
 static enum ctl_status json_all(const struct recommending *asked, const struct recommendation *found)

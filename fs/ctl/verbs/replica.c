@@ -111,18 +111,6 @@ static int find_number(const char *path, uint64_t *ret_number, char **ret_layout
     return r;
 }
 
-static int order_add(const struct request *request, const char *path, const char *layout, char why[static ATTRS_WHY])
-{
-    cleanup(freep) char *order = NULL;
-
-    if (asprintf(&order, "add %s%s%s%s%s%s%s", request->only != NULL ? "only=" : "",
-                 request->only != NULL ? request->only : "", request->only != NULL ? " " : "",
-                 request->on_write != NULL ? "on-write=" : "", request->on_write != NULL ? request->on_write : "",
-                 request->on_write != NULL ? " " : "", layout) < 0)
-        return attrs_refuse(why, -ENOMEM, "out of memory");
-    return attrs_set(path, "replicas", order, why);
-}
-
 static void add_one(struct request *request, int i)
 {
     cleanup(replicas_info_done) struct replicas_info before = { 0 };
@@ -134,7 +122,7 @@ static void add_one(struct request *request, int i)
     if (r == 0)
         r = layout_options_find(&request->asked, path, &layout, &array, why);
     if (r == 0)
-        r = order_add(request, path, layout, why);
+        r = replicas_info_add(path, layout, request->only, request->on_write, why);
     if (r == 0)
         r = find_number(path, &request->number[i], &request->layout[i], why);
     if (r < 0)
