@@ -185,7 +185,8 @@ Test(replicas, of_what_all_read_alike_are_none)
 
 /* -- what an access takes -- */
 
-/* A column lies on one disk by columns, and on all of them by rows: in each window from its first row there to its last. */
+/* A column lies on one disk by columns, and on all of them by rows: in each window from its first row there to its
+ * last. */
 Test(replicas, are_reckoned_as_a_mount_does)
 {
     cleanup(layout_freep) struct layout *rows = layout_of(text[BY_ROWS]), *columns = layout_of(text[BY_COLUMNS]);

@@ -20,7 +20,7 @@
 struct file;
 struct job;
 
-/* What becomes of a regular file's bytes once its last name has gone (file/file.c). inode->lock guards it. */
+/* What becomes of a regular file's bytes once its last name has gone (file/file_use.c). inode->lock guards it. */
 struct inode_end {
     struct record *grave; /* of a file that was not in use when its name went: what is to be reaped; or NULL */
     bool is_unlisted;     /* it had no bytes when its name went, and is not in todo/ */
