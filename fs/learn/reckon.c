@@ -147,8 +147,9 @@ struct reckon_layout reckon_look(const struct pattern *pattern, uint64_t off)
 /* All disks are asked for their part of each window. */
 static double cost_of_all(const struct reckon *reckon, const struct demand *demand, const struct pattern *pattern)
 {
-    const double windows = (double) ((demand->hi - 1) / RECKON_WINDOW - demand->lo / RECKON_WINDOW + 1);
-    const double calls = windows * (double) ((pattern->n_elements + reckon->n_disks - 1) / reckon->n_disks);
+    const uint64_t windows = (demand->hi - 1) / RECKON_WINDOW - demand->lo / RECKON_WINDOW + 1;
+    const uint64_t of_each = (pattern->n_elements + reckon->n_disks - 1) / reckon->n_disks;
+    const double calls = (double) (windows * of_each);
     const double bytes = (double) (demand->hi - demand->lo) / reckon->n_disks;
     double most = 0;
 

@@ -122,7 +122,7 @@ static int take_samples(struct finding *finding)
     uint64_t random = 1;
 
     finding->n_samples = MIN(demands->n, SAMPLES);
-    finding->sample = malloc(MAX(finding->n_samples, 1) * sizeof *finding->sample);
+    finding->sample = malloc(MAX(finding->n_samples, 1) * sizeof(const struct demand *));
     finding->cost = malloc(MAX(finding->n_samples * finding->n, 1) * sizeof *finding->cost);
     if (finding->sample == NULL || finding->cost == NULL)
         return -ENOMEM;

@@ -295,7 +295,7 @@ static int know_reckoned(const struct recommending *asked, struct disk_costs **r
 /* Finds out which layout the file is to have, and which replicas. Where those cannot be counted there are none. */
 static int find_replicas(struct recommendation *found, const struct recommending *asked)
 {
-    cleanup(freep) const struct pattern **pattern = malloc(found->n * sizeof *pattern);
+    cleanup(freep) const struct pattern **pattern = malloc(found->n * sizeof(const struct pattern *));
     cleanup(freep) struct disk_costs *reckoned = NULL;
     cleanup(present_done) struct present present = { .n = 0 };
     const struct profile *profile = asked->profile;
