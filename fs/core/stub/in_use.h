@@ -7,7 +7,9 @@
  *         file->ranges            parts of it that are read to be written back
  *         file->io (rw)           its bytes: shared to read and write, exclusive to cut
  *           file->copying         the copy of its record
+ *           replicas->changing    the map of its replicas on the disks
  *           file->meta            record, lengths, which subfiles are open
+ *             replicas->lock      which windows are wrong; leaf: ranges' lock alone is taken under it
  *             inodes->naming      who is called what, while that changes
  *               inodes->lock      which inodes exist, their names, references, descriptors
  *                 layouts->lock   which layouts are known
