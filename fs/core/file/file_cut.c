@@ -123,8 +123,10 @@ int file_cut_to_nothing(struct fs *fs, struct file *file)
     }
     if (r == 0)
         r = store_nothing(fs, file);
-    if (r == 0 && file->replicas != NULL && (r = file_sync_stub(fs, file)) == 0)
-        replicas_restart(fs, file);
+    if (r == 0 && file->replicas != NULL) {
+        r = file_sync_stub(fs, file);
+        replicas_restart(fs, file); /* also when that fails: no disk calls anything of them right */
+    }
     return r;
 }
 
@@ -265,13 +267,16 @@ static int allocate(struct fs *fs, struct file *file, int mode, uint64_t off, ui
 
     if (r == 0)
         r = replicas_will_change(fs, file, off, off + len);
-    if (r == 0)
-        r = subfiles_allocate(fs, file->now, mode, off, len);
-    if (r == 0)
+    if (r < 0)
+        return r;
+    r = subfiles_allocate(fs, file->now, mode, off, len);
+    if (r == 0) {
         target_allocate(fs, file, mode, off, len);
-    else
-        target_fail(file, r); /* nobody knows how much of it was done */
-    return r == 0 ? replicas_allocate(fs, file, mode, off, len) : r;
+        return replicas_allocate(fs, file, mode, off, len);
+    }
+    target_fail(file, r); /* nobody knows how much of it was done */
+    replicas_lose(file, off, off + len);
+    return r;
 }
 
 int file_allocate(struct fs *fs, struct file *file, int mode, uint64_t off, uint64_t len)

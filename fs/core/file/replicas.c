@@ -273,6 +273,12 @@ static void lose(struct file *file, uint32_t i, uint64_t lo, uint64_t hi)
     mutex_unlock(&replicas->lock);
 }
 
+void replicas_lose(struct file *file, uint64_t lo, uint64_t hi)
+{
+    for (uint32_t i = 0; file->replicas != NULL && i < file->replicas->map.n; i++)
+        lose(file, i, lo, hi);
+}
+
 /* Makes a plan of the shares that were done to their ends, to be done again. */
 static int plan_again(const struct plan *plan, struct plan *ret_again)
 {

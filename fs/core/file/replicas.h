@@ -97,6 +97,9 @@ void replicas_cut_tails(struct fs *fs, struct file *file);
  * exclusively. */
 int replicas_allocate(struct fs *fs, struct file *file, int mode, uint64_t off, uint64_t len);
 
+/* Nobody knows what of these bytes a change has reached in the file, which failed: the replicas lack them all. */
+void replicas_lose(struct file *file, uint64_t lo, uint64_t hi);
+
 /* To be called before the record is stored that makes the file begin anew, as another generation without bytes; and
  * once its stub tells that durably. io is held exclusively. */
 int replicas_will_restart(struct fs *fs, struct file *file, uint64_t gen);
