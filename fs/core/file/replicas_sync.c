@@ -42,6 +42,21 @@ bool replicas_need_padding(struct file *file, enum replicas_which which)
     return need;
 }
 
+/* Makes all windows of a replica wrong that may have been written since the disks were told that they are right. */
+static void doubt(struct file *file, uint32_t i)
+{
+    struct replicas *replicas = file->replicas;
+    const uint64_t size = file_size(file);
+    uint64_t from, to;
+
+    mutex_lock(&replicas->lock);
+    if (replica_span(&replicas->map, &replicas->map.replica[i], 0, size, &from, &to))
+        for (uint64_t window = from; window < to; window++)
+            if (!windows_has(&replicas->replica[i].right, window))
+                replica_mark_wrong(&replicas->replica[i], window, window + 1);
+    mutex_unlock(&replicas->lock);
+}
+
 /* Notes that nobody knows what a replica has of what was written lately. The user is told where it is his second copy:
  * what he writes is to have one; what that has safely it still has. */
 static int fail(struct file *file, uint32_t i, bool was_synced, int error)
@@ -55,10 +70,8 @@ static int fail(struct file *file, uint32_t i, bool was_synced, int error)
         replicas->replica[i].is_lost = true;
         return 0;
     }
-    mutex_lock(&replicas->lock);
     if (was_synced)
-        replica_mark_wrong(&replicas->replica[i], 0, windows_end(&replicas->replica[i].covered));
-    mutex_unlock(&replicas->lock);
+        doubt(file, i);
     return error;
 }
 
