@@ -149,7 +149,7 @@ ParameterizedTestParameters(fault, nor_by_replicas)
 
 ParameterizedTest(uint64_t *shard, fault, nor_by_replicas)
 {
-    fail_programs(1500, *shard, REPLICAS);
+    fail_programs(400, *shard, REPLICAS); /* those that wait for a full disk take long */
 }
 
 ParameterizedTestParameters(fault, nor_by_disks_that_come_and_go)
