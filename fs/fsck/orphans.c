@@ -263,7 +263,7 @@ static struct verdict judge_replica(const struct checking *checking, const struc
 
     if (replicas != NULL && replicas->is_unknown)
         return NEEDED;
-    if (replicas == NULL && owner->layout->layout->copies > 1 && name->replica == 1) {
+    if ((replicas == NULL || replicas->n == 0) && owner->layout->layout->copies > 1 && name->replica == 1) {
         /* the first replica is the second copy, whose map is written by the first fsync */
         const uint16_t rotate = file_layout_copy_rotate(owner->layout, owner->rotate);
 
