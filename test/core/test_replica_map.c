@@ -52,6 +52,8 @@ Test(windows, are_a_set)
         cr_assert_eq(windows_copy(&set, &copy), 0);
         cr_assert(agree(&copy, oracle), RNG_SEED, rng.seed);
         windows_remove(&copy, 0, SPAN / 2);
+        cr_assert(windows_has_those(&set, &copy), RNG_SEED, rng.seed);
+        cr_assert_eq(windows_has_those(&copy, &set), !windows_has_any(&set, 0, SPAN / 2), RNG_SEED, rng.seed);
         windows_and(&set, &copy);
         memset(oracle, 0, SPAN / 2);
         cr_assert(agree(&set, oracle), RNG_SEED, rng.seed);

@@ -76,10 +76,11 @@ void refills_free(struct refills *refills)
     free(refills);
 }
 
-/* Lists a file again, or anew. */
+/* Lists a file again, or anew; what it has may give way where a disk is full. */
 static void list(struct refills *refills, struct listed *listed, uint64_t due)
 {
     mutex_lock(&refills->lock);
+    refills->walked_at = 0;
     listed->due = due;
     listed->next = refills->first;
     refills->first = listed;
@@ -88,11 +89,13 @@ static void list(struct refills *refills, struct listed *listed, uint64_t due)
     mutex_unlock(&refills->lock);
 }
 
+/* Each write comes here: one to a file that is listed takes no lock. */
 static void note(struct refills *refills, struct inode *inode, uint64_t after)
 {
     struct listed *listed;
 
-    if (refills->fs->read_only || is_stopped(refills) || atomic_exchange(&inode->is_followed, true))
+    if (refills->fs->read_only || atomic_load(&inode->is_followed) || is_stopped(refills) ||
+        atomic_exchange(&inode->is_followed, true))
         return;
     listed = calloc(1, sizeof *listed);
     if (listed == NULL) {
@@ -102,9 +105,6 @@ static void note(struct refills *refills, struct inode *inode, uint64_t after)
     inode_ref(refills->fs->inodes, inode);
     listed->inode = inode;
     list(refills, listed, clock_ms() + after);
-    mutex_lock(&refills->lock);
-    refills->walked_at = 0;
-    mutex_unlock(&refills->lock);
 }
 
 void refills_note(struct refills *refills, struct inode *inode)

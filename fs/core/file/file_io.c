@@ -224,14 +224,6 @@ static void cut_tails(struct fs *fs, struct file *file, uint64_t end)
     pthread_rwlock_unlock(&file->io);
 }
 
-static int first_error(const struct plan *plan)
-{
-    for (uint32_t i = 0; i < plan->n_shares; i++)
-        if (plan->share[i].done < plan->share[i].len)
-            return plan->share[i].error != 0 ? plan->share[i].error : -EIO;
-    return 0;
-}
-
 /* Checks that the file can be written to. A cut that could not be finished is finished first, or what is written now
  * might be cut off, too. */
 static int check_writable(struct fs *fs, struct file *file)
@@ -323,7 +315,7 @@ static ssize_t write_plan(struct fs *fs, struct file *file, struct plan *plan, i
     if (file->next != NULL)
         target_write(fs, file, plan->buf, lo, plan->len, written);
     replicas_write(fs, file, plan, written);
-    r = first_error(plan);
+    r = plan_error(plan);
     *ret_error = r < 0 ? r : copy;
     return (ssize_t) written;
 }
@@ -452,7 +444,7 @@ static ssize_t write_subfile_once(struct fs *fs, struct file *file, struct plan 
     begin_to_write_behind(fs, file, plan, gen);
     if (r == 0 && written < share->len) {
         cut_tails(fs, file, writing.file_off + writing.len);
-        r = share->done < share->len ? first_error(plan) : copy;
+        r = share->done < share->len ? plan_error(plan) : copy;
     }
     return written > 0 ? (ssize_t) written : r;
 }

@@ -26,16 +26,6 @@ static void hold(struct fs *fs, const struct file_layout *layout)
     layouts_hold(fs->layouts, &record);
 }
 
-static int write_list(struct fs *fs, struct file *file, struct replicas *replicas) REQUIRES(replicas->changing)
-{
-    int r;
-
-    replicas->map.gen = replicas->map.also_gen = file->record.gen;
-    r = replica_map_replace(fs->volume, &replicas->places, &replicas->map);
-    replicas->shall_replace = r != 0;
-    return MIN(r, 0);
-}
-
 /* Makes the record tell that there is a map. */
 static int store_has_map(struct fs *fs, struct file *file)
 {
@@ -74,7 +64,7 @@ static int add_to(struct fs *fs, struct file *file, struct replicas *replicas, c
         return r;
     hold(fs, asked->layout);
     mutex_lock(&replicas->changing);
-    r = write_list(fs, file, replicas);
+    r = replicas_write_list(fs, file, replicas);
     mutex_unlock(&replicas->changing);
     if (r == 0)
         r = store_has_map(fs, file);
@@ -153,7 +143,7 @@ static int end_locked(struct fs *fs, struct file *file, uint32_t i)
     entry->right = entry->safe = (struct windows){ 0 };
     replicas->replica[i].is_lost = true;
     mutex_unlock(&replicas->lock);
-    r = write_list(fs, file, replicas);
+    r = replicas_write_list(fs, file, replicas);
     if (r == -ENOSPC)
         r = clear_in_place(fs, replicas, end);
     mutex_lock(&replicas->lock);
@@ -186,7 +176,7 @@ static int take_out_locked(struct fs *fs, struct file *file, uint32_t i)
     memmove(&replicas->replica[i], &replicas->replica[i + 1], (map->n - i) * sizeof replicas->replica[0]);
     memset(&map->replica[map->n], 0, sizeof map->replica[0]);
     memset(&replicas->replica[map->n], 0, sizeof replicas->replica[0]);
-    r = write_list(fs, file, replicas);
+    r = replicas_write_list(fs, file, replicas);
     mutex_unlock(&replicas->changing);
     return r;
 }
@@ -314,8 +304,8 @@ uint32_t file_give_way(struct fs *fs, struct file *file, const bool on[], bool u
         pthread_rwlock_unlock(&file->io);
     }
     pthread_rwlock_rdlock(&file->io);
-    for (uint32_t i = 0; n > 0 && i < file->replicas->map.n;
-         i++) /* who has sync_lock alone takes some out of the list */
+    /* Who has sync_lock alone takes some out of the list. */
+    for (uint32_t i = 0; n > 0 && i < file->replicas->map.n; i++)
         if (gone[i])
             (void) replica_remove_subfiles(fs->volume, file->record.id, &file->replicas->map.replica[i],
                                            file->replicas->replica[i].generation->layout);

@@ -99,9 +99,17 @@ static int sync_record(struct fs *fs, struct file *file, const struct record *be
 
 static int pad_replicas(struct fs *fs, struct file *file, enum replicas_which which)
 {
+    bool needed;
     int r;
 
     if (file->replicas == NULL) /* one that comes just now is none that this sync is to confirm */
+        return 0;
+    pthread_rwlock_rdlock(&file->io);
+    mutex_lock(&file->meta);
+    needed = replicas_need_padding(file, which);
+    mutex_unlock(&file->meta);
+    pthread_rwlock_unlock(&file->io);
+    if (!needed)
         return 0;
     r = file_lock_io(fs, file);
     if (r < 0)

@@ -188,10 +188,7 @@ static int write_all(struct fs *fs, struct generation *generation, struct plan *
 {
     int r = fill_run(fs, generation, to);
 
-    for (uint32_t i = 0; r == 0 && i < to->n_shares; i++)
-        if (to->share[i].done < to->share[i].len)
-            r = to->share[i].error != 0 ? to->share[i].error : -EIO;
-    return r;
+    return r == 0 ? plan_error(to) : r;
 }
 
 int fill_write(struct fs *fs, struct generation *to, uint64_t lo, uint64_t hi, void *buf, bool sparse)

@@ -280,6 +280,14 @@ int plan_select(struct plan *plan, struct selection *only, bool must_be_apart)
     return 0;
 }
 
+int plan_error(const struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->n_shares; i++)
+        if (plan->share[i].done < plan->share[i].len)
+            return plan->share[i].error != 0 ? plan->share[i].error : -EIO;
+    return 0;
+}
+
 uint64_t plan_left_out(const struct plan *plan)
 {
     uint64_t bytes = plan->len;

@@ -47,6 +47,9 @@ void plan_done(struct plan *plan);
  * must_be_apart: -EAGAIN when some subfile has selected bytes and others. */
 int plan_select(struct plan *plan, struct selection *only, bool must_be_apart);
 
+/* Why the first share that was not done to its end was not; 0: all were. */
+int plan_error(const struct plan *plan);
+
 /* How many bytes of its range a plan leaves out. */
 uint64_t plan_left_out(const struct plan *plan);
 

@@ -35,6 +35,17 @@ void replica_mark_wrong(struct replica *replica, uint64_t from, uint64_t to)
     windows_remove(&replica->still, from, to);
 }
 
+void replica_doubt(const struct replica_map *map, const struct replica_entry *entry, uint64_t size,
+                   struct replica *replica)
+{
+    uint64_t from, to;
+
+    if (replica_span(map, entry, 0, size, &from, &to))
+        for (uint64_t window = from; window < to; window++)
+            if (!windows_has(&replica->right, window))
+                replica_mark_wrong(replica, window, window + 1);
+}
+
 bool replicas_follow_apart(const struct file *file)
 {
     bool apart = false;
@@ -71,6 +82,16 @@ bool replicas_are_due(struct file *file)
 }
 
 /* -- before bytes change -- */
+
+int replicas_write_list(struct fs *fs, const struct file *file, struct replicas *replicas)
+{
+    int r;
+
+    replicas->map.gen = replicas->map.also_gen = file->record.gen;
+    r = replica_map_replace(fs->volume, &replicas->places, &replicas->map);
+    replicas->shall_replace = r != 0;
+    return MIN(r, 0);
+}
 
 /* Makes a map with the same replicas and larger windows. */
 static int coarsen(const struct replica_map *map, unsigned shift, struct replica_map *ret_map)
@@ -113,18 +134,13 @@ static void take_larger(struct replica_map *map, struct replica_map *coarse)
 /* What is not called right any more counts as wrong: few files become so long that their windows grow. */
 static void know_larger(struct file *file, struct replica *replica, const struct replica_entry *entry, uint64_t size)
 {
-    const struct replica_map *map = &file->replicas->map;
-    uint64_t from, to;
-
     windows_done(&replica->right);
     windows_done(&replica->wrong);
     windows_done(&replica->still);
     if (windows_copy(&entry->right, &replica->right) < 0)
         replica->is_lost = true;
-    else if (replica_span(map, entry, 0, size, &from, &to))
-        for (uint64_t window = from; window < to; window++)
-            if (!windows_has(&replica->right, window))
-                replica_mark_wrong(replica, window, window + 1);
+    else
+        replica_doubt(&file->replicas->map, entry, size, replica);
 }
 
 /* Makes the windows of a file larger, which becomes longer than they reach. */
@@ -301,21 +317,13 @@ static uint64_t done_of(const struct plan *plan, const struct plan *again)
     return plan->share == &plan->only ? again->share[0].done : plan_prefix(again);
 }
 
-static int first_error(const struct plan *plan)
-{
-    for (uint32_t i = 0; i < plan->n_shares; i++)
-        if (plan->share[i].done < plan->share[i].len)
-            return plan->share[i].error != 0 ? plan->share[i].error : -EIO;
-    return 0;
-}
-
 static int write_again(struct fs *fs, struct generation *copy, const struct plan *plan, struct plan *again,
                        uint64_t *written)
 {
     int r = fill_run(fs, copy, again);
 
     if (r == 0)
-        r = first_error(again);
+        r = plan_error(again);
     if (r < 0)
         *written = MIN(*written, done_of(plan, again));
     return r;
@@ -457,8 +465,7 @@ int replicas_will_restart(struct fs *fs, struct file *file, uint64_t gen)
         return 0;
     mutex_lock(&replicas->changing);
     if (replica_map_is_of(&replicas->map, gen)) { /* a switch that failed was to have it */
-        replicas->map.gen = replicas->map.also_gen = file->record.gen;
-        r = replica_map_replace(fs->volume, &replicas->places, &replicas->map);
+        r = replicas_write_list(fs, file, replicas);
         if (r < 0)
             r = forget_all(fs, file, replicas);
     }
@@ -518,9 +525,8 @@ static void move_second(struct fs *fs, const struct file *file, struct replicas 
 
     if (former == NULL || former == replicas->places.second)
         return;
-    r = replica_map_replace(fs->volume, &replicas->places, &replicas->map);
-    replicas->shall_replace = r != 0;
-    if (r == 0)
+    r = replicas_write_list(fs, file, replicas);
+    if (r == 0 && !replicas->shall_replace)
         (void) replica_map_remove(fs->volume, &places, file->record.id);
 }
 

@@ -203,8 +203,15 @@ int replicas_new(struct fs *fs, struct file *file, struct replicas **ret_replica
 
 void replica_done(struct fs *fs, struct replica *replica);
 
+/* Makes those windows of a file of size bytes wrong that no disk calls right. */
+void replica_doubt(const struct replica_map *map, const struct replica_entry *entry, uint64_t size,
+                   struct replica *replica);
+
 /* Makes windows wrong. */
 void replica_mark_wrong(struct replica *replica, uint64_t from, uint64_t to);
+
+/* Writes the list of replicas and all bits, durably. */
+int replicas_write_list(struct fs *fs, const struct file *file, struct replicas *replicas) REQUIRES(replicas->changing);
 
 /* What its subfiles must have, by what the disks say of a file of size bytes, durable of which an fsync has confirmed.
  */

@@ -30,6 +30,7 @@ static void begin_map(const struct file *file, struct replica_map *map)
 static int read_map(const struct fs *fs, struct file *file, bool is_new, struct replicas *replicas)
 {
     struct replica_map *map = &replicas->map;
+    const unsigned shift = replica_shift(fs->replica_shift, file->record.size);
     const uint64_t gen = file->record.gen;
     bool differ = false;
     int r = is_new ? -ENOENT : replica_map_read(fs->volume, &replicas->places, file->record.id, gen, map, &differ);
@@ -39,7 +40,11 @@ static int read_map(const struct fs *fs, struct file *file, bool is_new, struct 
     replicas->shall_replace = r < 0 || differ || !replica_map_is_of(map, gen);
     if (r < 0)
         begin_map(file, map);
-    map->shift = MAX(map->shift, replica_shift(fs->replica_shift, file->record.size));
+    if (map->shift < shift) { /* bits of smaller windows say nothing of larger ones */
+        replica_map_void(map);
+        map->shift = shift;
+        replicas->shall_replace = true;
+    }
     return 0;
 }
 
@@ -80,15 +85,11 @@ uint64_t replica_demand(const struct replica_map *map, const struct replica_entr
 static int believe(const struct file *file, const struct replica_map *map, const struct replica_entry *entry,
                    struct replica *replica)
 {
-    uint64_t from, to;
     int r = windows_copy(&entry->right, &replica->right);
 
     if (r < 0)
         return r;
-    if (replica_span(map, entry, 0, file->record.size, &from, &to))
-        for (uint64_t window = from; window < to; window++)
-            if (!windows_has(&entry->right, window))
-                replica_mark_wrong(replica, window, window + 1);
+    replica_doubt(map, entry, file->record.size, replica);
     if (replica->generation != NULL) {
         replica->generation->strict = replica_demand(map, entry, file->record.size, file->record.durable_size);
         replica->generation->strict_bits = replica->generation->bits;

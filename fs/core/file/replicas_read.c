@@ -23,8 +23,8 @@ static bool has(const struct replicas *replicas, uint32_t i, uint64_t lo, uint64
            !windows_has_any(&replica->wrong, from, to);
 }
 
-/* Whether the second copy has at least what an fsync has confirmed of these bytes: nothing had been from confirmed on.
- * */
+/* Whether the second copy has at least what an fsync has confirmed of these bytes: of those from byte confirmed on none
+ * had confirmed any. */
 static bool has_safely(const struct replicas *replicas, uint32_t i, uint64_t lo, uint64_t hi, uint64_t confirmed)
     REQUIRES(replicas->lock)
 {

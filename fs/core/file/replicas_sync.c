@@ -47,13 +47,9 @@ static void doubt(struct file *file, uint32_t i)
 {
     struct replicas *replicas = file->replicas;
     const uint64_t size = file_size(file);
-    uint64_t from, to;
 
     mutex_lock(&replicas->lock);
-    if (replica_span(&replicas->map, &replicas->map.replica[i], 0, size, &from, &to))
-        for (uint64_t window = from; window < to; window++)
-            if (!windows_has(&replicas->replica[i].right, window))
-                replica_mark_wrong(&replicas->replica[i], window, window + 1);
+    replica_doubt(&replicas->map, &replicas->map.replica[i], size, &replicas->replica[i]);
     mutex_unlock(&replicas->lock);
 }
 
@@ -154,31 +150,10 @@ static bool is_covered(struct file *file, uint32_t i)
 /* Takes out of still what somebody is changing who began before the sync. */
 static void leave_out_changing(struct file *file, struct replica *replica, unsigned shift)
 {
-
     for (uint64_t window = windows_next(&replica->still, 0); window < WINDOWS_MAX;
          window = windows_next(&replica->still, window + 1))
         if (ranges_block(&file->ranges, window << shift, (window + 1) << shift))
             windows_remove(&replica->still, window, window + 1);
-}
-
-/* Adds all members of more; false: there is no memory. */
-static bool add_all(struct windows *set, const struct windows *more)
-{
-    bool added = true;
-
-    for (uint64_t window = windows_next(more, 0); added && window < WINDOWS_MAX;
-         window = windows_next(more, window + 1))
-        added = windows_add(set, window, window + 1);
-    return added;
-}
-
-static bool has_others(const struct windows *more, const struct windows *set)
-{
-    bool has = false;
-
-    for (uint64_t window = windows_next(more, 0); !has && window < WINDOWS_MAX; window = windows_next(more, window + 1))
-        has = !windows_has(set, window);
-    return has;
 }
 
 /* Makes the map tell what the sync has covered: *ret_changed when that is more than before. From here on whoever wants
@@ -188,15 +163,15 @@ static int note_right(struct file *file, struct replicas *replicas, uint32_t i, 
 {
     struct replica_entry *entry = &replicas->map.replica[i];
     struct replica *replica = &replicas->replica[i];
-    bool tells_safe = replica_is_copy(file, entry) && has_others(&replica->covered, &entry->safe);
+    bool tells_safe = replica_is_copy(file, entry) && !windows_has_those(&entry->safe, &replica->covered);
 
     leave_out_changing(file, replica, replicas->map.shift);
-    if (!tells_safe && (which == REPLICAS_COPY || !has_others(&replica->still, &entry->right)))
+    if (!tells_safe && (which == REPLICAS_COPY || windows_has_those(&entry->right, &replica->still)))
         return 0;
     *ret_changed = true;
-    if (!add_all(&replica->right, &replica->still) || !add_all(&entry->right, &replica->still))
+    if (!windows_or(&replica->right, &replica->still) || !windows_or(&entry->right, &replica->still))
         return -ENOMEM;
-    return tells_safe && !add_all(&entry->safe, &replica->covered) ? -ENOMEM : 0;
+    return tells_safe && !windows_or(&entry->safe, &replica->covered) ? -ENOMEM : 0;
 }
 
 /* Notes what subfiles must have from now on, by what the disks are told. */
@@ -217,14 +192,11 @@ static int write_map(struct fs *fs, const struct file *file, struct replicas *re
     uint64_t end = 1;
     int r;
 
+    if (replicas->shall_replace)
+        return replicas_write_list(fs, file, replicas);
     for (uint32_t i = 0; i < replicas->map.n; i++)
         end = MAX(end, MAX(windows_end(&replicas->map.replica[i].right), windows_end(&replicas->map.replica[i].safe)));
-    if (replicas->shall_replace) {
-        replicas->map.gen = replicas->map.also_gen = file->record.gen;
-        r = replica_map_replace(fs->volume, &replicas->places, &replicas->map);
-    } else {
-        r = replica_map_update(fs->volume, &replicas->places, &replicas->map, 0, end);
-    }
+    r = replica_map_update(fs->volume, &replicas->places, &replicas->map, 0, end);
     replicas->shall_replace = r != 0;
     return MIN(r, 0);
 }

@@ -66,6 +66,15 @@ bool windows_has_all(const struct windows *set, uint64_t lo, uint64_t hi)
     return has;
 }
 
+bool windows_has_those(const struct windows *set, const struct windows *other)
+{
+    bool has = true;
+
+    for (uint32_t i = 0; has && i < other->n_words; i++)
+        has = (other->word[i] & ~(i < set->n_words ? set->word[i] : 0)) == 0;
+    return has;
+}
+
 uint64_t windows_next(const struct windows *set, uint64_t window)
 {
     for (uint64_t i = window / 64; i < set->n_words; i++) {

@@ -29,6 +29,9 @@ void windows_remove(struct windows *set, uint64_t lo, uint64_t hi);
 bool windows_has_any(const struct windows *set, uint64_t lo, uint64_t hi);
 bool windows_has_all(const struct windows *set, uint64_t lo, uint64_t hi);
 
+/* Whether all members of other are members. */
+bool windows_has_those(const struct windows *set, const struct windows *other);
+
 /* The first member from window on; WINDOWS_MAX: there is none. */
 uint64_t windows_next(const struct windows *set, uint64_t window);
 
