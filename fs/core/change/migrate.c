@@ -101,18 +101,8 @@ static int check_whole(struct migration *migration)
     struct generation *now = migration->file->now;
     int r = 0;
 
-    for (uint32_t slot = 0; r == 0 && slot < now->n_slots; slot++) {
-        uint64_t must, len;
-
-        mutex_lock(now->meta);
-        must = generation_must_have(now, slot);
-        mutex_unlock(now->meta);
-        if (must == 0)
-            continue;
-        r = subfile_len(migration->fs, now, slot, &len);
-        if (r == 0 && len < must)
-            r = subfile_lost(migration->fs, now, slot);
-    }
+    for (uint32_t slot = 0; r == 0 && slot < now->n_slots; slot++)
+        r = subfile_check_whole(migration->fs, now, slot, UINT64_MAX);
     return r;
 }
 
@@ -167,6 +157,12 @@ static bool has_layout(struct migration *migration, const struct file_layout *la
     return has;
 }
 
+/* Whether a file has lost something that its replicas may have: it is made anew in the layout it has. */
+static bool is_to_be_made_anew(struct migration *migration)
+{
+    return migration->file->replicas != NULL && check_whole(migration) < 0;
+}
+
 int migration_begin(struct migration *migration, const struct file_layout *layout, uint16_t rotate)
 {
     struct file *file = migration->file;
@@ -177,7 +173,7 @@ int migration_begin(struct migration *migration, const struct file_layout *layou
         return -EROFS;
     if (record_migrates(&record))
         return -EBUSY;
-    if (record.rotate == rotate && has_layout(migration, layout) && check_whole(migration) == 0)
+    if (record.rotate == rotate && has_layout(migration, layout) && !is_to_be_made_anew(migration))
         return 1;
     r = remove_old(migration);
     if (r == 0)

@@ -62,14 +62,10 @@ struct losses {
 
 static bool is_lost(struct fs *fs, struct generation *generation, uint32_t slot)
 {
-    uint64_t must, len;
-    int r;
+    bool lacks;
+    int r = subfile_lacks(fs, generation, slot, UINT64_MAX, &lacks);
 
-    mutex_lock(generation->meta);
-    must = generation_must_have(generation, slot);
-    mutex_unlock(generation->meta);
-    r = must > 0 ? subfile_len(fs, generation, slot, &len) : 0;
-    return r == -EUCLEAN || r == -EIO || (r == 0 && must > 0 && len < must);
+    return r == -EUCLEAN || r == -EIO || (r == 0 && lacks);
 }
 
 static struct losses find_losses(struct fs *fs, struct file *file)

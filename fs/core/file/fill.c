@@ -44,20 +44,6 @@ static int look_for_holes(struct fs *fs, struct generation *from, const struct s
     return 0;
 }
 
-/* Checks that the subfile of a share has what it must have: bytes that are lost are no hole. */
-static int check_whole(struct fs *fs, struct generation *from, const struct share *share)
-{
-    uint64_t must, len;
-    int r = subfile_len(fs, from, share->slot, &len);
-
-    if (r < 0)
-        return r;
-    mutex_lock(from->meta);
-    must = generation_must_have(from, share->slot);
-    mutex_unlock(from->meta);
-    return len < MIN(must, share->sub_off + share->len) ? subfile_lost(fs, from, share->slot) : 0;
-}
-
 int fill_look_for_holes(struct fs *fs, struct generation *from, const struct plan *plan, struct solid *solid,
                         bool *ret_full, bool *ret_empty)
 {
@@ -70,7 +56,8 @@ int fill_look_for_holes(struct fs *fs, struct generation *from, const struct pla
 
         if (plan->share[i].done > 0)
             continue;
-        r = check_whole(fs, from, &plan->share[i]);
+        /* What is lost is no hole. */
+        r = subfile_check_whole(fs, from, plan->share[i].slot, plan->share[i].sub_off + plan->share[i].len);
         if (r == 0)
             r = look_for_holes(fs, from, &plan->share[i], solid != NULL ? &solid[plan->share[i].slot] : &none, &full,
                                &empty);

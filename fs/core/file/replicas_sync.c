@@ -418,14 +418,9 @@ int replicas_fill(struct fs *fs, struct file *file, enum replicas_which which, u
 
 static bool is_lost(struct fs *fs, struct generation *generation, uint32_t slot)
 {
-    uint64_t must, len;
-    int r;
+    bool lacks;
 
-    mutex_lock(generation->meta);
-    must = generation_must_have(generation, slot);
-    mutex_unlock(generation->meta);
-    r = must > 0 ? subfile_len(fs, generation, slot, &len) : 0;
-    return r == 0 && must > 0 && len < must;
+    return subfile_lacks(fs, generation, slot, UINT64_MAX, &lacks) == 0 && lacks;
 }
 
 /* Lets subfiles that are lost be made again; whether there are any. */

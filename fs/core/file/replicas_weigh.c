@@ -3,21 +3,7 @@
 #include "fs/core/file/file_replicas.h"
 
 #include "fs/core/file/replicas.h"
-#include "ioctl/store.h"
-
-/* What of the file's bytes is wanted. */
-struct wanted {
-    struct selection selection;
-    const struct nest *nest;
-};
-
-static unsigned look(const struct selection *selection, uint64_t lo, uint64_t hi)
-{
-    const struct wanted *wanted = (const struct wanted *) selection;
-    uint64_t n = nest_rank(wanted->nest, hi) - nest_rank(wanted->nest, lo);
-
-    return (n > 0 ? SELECTED : 0) | (n < hi - lo ? NOT_SELECTED : 0);
-}
+#include "fs/core/file/touched.h"
 
 static void add_up(struct replica_cost *cost, double ns, bool is_chosen)
 {
@@ -28,8 +14,8 @@ static void add_up(struct replica_cost *cost, double ns, bool is_chosen)
     cost->n++;
 }
 
-static void weigh_window(struct fs *fs, struct file *file, const struct wanted *wanted, uint64_t lo, uint64_t hi,
-                         struct replica_costs *costs)
+static void weigh_window(struct fs *fs, struct file *file, const struct nest_selection *wanted, uint64_t lo,
+                         uint64_t hi, struct replica_costs *costs)
 {
     struct replicas_costs here;
 
@@ -43,7 +29,7 @@ static void weigh_window(struct fs *fs, struct file *file, const struct wanted *
 void file_weigh_replicas(struct fs *fs, struct file *file, const struct nest *nest, uint64_t window, uint64_t most,
                          struct replica_costs *ret_costs)
 {
-    const struct wanted wanted = { { .look = look }, nest };
+    const struct nest_selection wanted = nest_selection_of(nest);
     uint64_t lo, last;
     bool goes_on;
 

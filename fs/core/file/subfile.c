@@ -227,6 +227,27 @@ int subfile_len(struct fs *fs, struct generation *generation, uint32_t slot, uin
     return r;
 }
 
+int subfile_lacks(struct fs *fs, struct generation *generation, uint32_t slot, uint64_t end, bool *ret_lacks)
+{
+    uint64_t must, len = 0;
+    int r;
+
+    mutex_lock(generation->meta);
+    must = MIN(generation_must_have(generation, slot), end);
+    mutex_unlock(generation->meta);
+    r = must > 0 ? subfile_len(fs, generation, slot, &len) : 0;
+    *ret_lacks = r == 0 && len < must;
+    return r;
+}
+
+int subfile_check_whole(struct fs *fs, struct generation *generation, uint32_t slot, uint64_t end)
+{
+    bool lacks;
+    int r = subfile_lacks(fs, generation, slot, end, &lacks);
+
+    return r == 0 && lacks ? subfile_lost(fs, generation, slot) : r;
+}
+
 /* Checks that nobody has cut an open subfile by hand, whose length is known: growing it would make zeros of the bytes
  * that it had. */
 static int check_not_cut(struct fs *fs, struct generation *generation, uint32_t slot, const struct disk *disk, int fd,

@@ -25,6 +25,12 @@ int subfile_check_write(struct fs *fs, struct generation *generation, uint32_t s
 /* Tells the listener that a subfile has not all that it must have, and returns -EIO. */
 int subfile_lost(struct fs *fs, struct generation *generation, uint32_t slot);
 
+/* Finds out whether a subfile lacks some of its first end bytes that it must have. */
+int subfile_lacks(struct fs *fs, struct generation *generation, uint32_t slot, uint64_t end, bool *ret_lacks);
+
+/* Checks that it lacks none. -EIO: it does, and the listener is told. */
+int subfile_check_whole(struct fs *fs, struct generation *generation, uint32_t slot, uint64_t end);
+
 /* Finds the length of the subfile; 0 when there is none. */
 int subfile_len(struct fs *fs, struct generation *generation, uint32_t slot, uint64_t *ret_len);
 

@@ -12,6 +12,19 @@
 /* How many pieces are looked at before that is decided. */
 #define PROBE       64
 
+static unsigned look(const struct selection *selection, uint64_t lo, uint64_t hi)
+{
+    const struct nest *nest = ((const struct nest_selection *) selection)->nest;
+    const uint64_t n = nest_rank(nest, hi) - nest_rank(nest, lo);
+
+    return (n > 0 ? SELECTED : 0) | (n < hi - lo ? NOT_SELECTED : 0);
+}
+
+struct nest_selection nest_selection_of(const struct nest *nest)
+{
+    return (struct nest_selection){ .selection = { .look = look }, .nest = nest };
+}
+
 int touched_find(const struct file_layout *layout, uint64_t file_off, uint64_t len, const struct selection *only,
                  struct touched *ret_touched)
 {

@@ -10,6 +10,14 @@
 #include "fs/core/volume/file_layouts.h"
 #include "ioctl/store.h"
 
+/* What is wanted of a range: the bytes that nested FALLS have. */
+struct nest_selection {
+    struct selection selection;
+    const struct nest *nest;
+};
+
+struct nest_selection nest_selection_of(const struct nest *nest);
+
 struct touched {
     uint32_t n_slots;
     uint8_t *flags; /* of each slot: SELECTED, NOT_SELECTED; 0: it has nothing of the range */

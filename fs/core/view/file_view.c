@@ -2,6 +2,7 @@
 #include "fs/core/view/file_view.h"
 
 #include "fs/core/file/file_store.h"
+#include "fs/core/file/touched.h"
 #include "layout/gather.h"
 #include "layout/map.h"
 #include "layout/overlap.h"
@@ -107,26 +108,12 @@ static uint32_t slot_of(struct file_view *file_view, struct file *file, struct f
 
 /* -- reading -- */
 
-/* What a view wants of a part of the file. */
-struct view_selection {
-    struct selection selection;
-    const struct nest *nest;
-};
-
-static unsigned look(const struct selection *selection, uint64_t lo, uint64_t hi)
-{
-    const struct view_selection *wanted = (const struct view_selection *) selection;
-    uint64_t n = nest_rank(wanted->nest, hi) - nest_rank(wanted->nest, lo);
-
-    return (n > 0 ? SELECTED : 0) | (n < hi - lo ? NOT_SELECTED : 0);
-}
-
 /* Disks that have nothing of the view are not asked. */
 static ssize_t gather(struct file_view *file_view, struct file *file, const struct view_piece *piece, void *buf)
 {
     cleanup(file_store_done) struct file_store file_store = { .fs = file_view->fs, .file = file };
     struct store store = file_store_of(&file_store);
-    struct view_selection wanted = { .selection = { .look = look }, .nest = file_view->view->nest };
+    struct nest_selection wanted = nest_selection_of(file_view->view->nest);
     cleanup(freep) uint8_t *spread = malloc(piece->span);
     int r =
         spread == NULL ? -ENOMEM : store.ops->read(store.ctx, spread, piece->span, piece->file_off, &wanted.selection);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/core/volume/record.h"
 
+#include "fs/core/volume/bytes.h"
+
 #include <string.h>
 #include <xxhash.h>
 
@@ -8,37 +10,6 @@ static const char magic[8] = { 'F', 'A', 'L', 'L', 'S', 'R', 'E', 'C' };
 
 /* Bytes in front of the checksum. */
 #define BODY (RECORD_SIZE - 8)
-
-struct cursor {
-    uint8_t *at;
-};
-
-static void put(struct cursor *c, uint64_t value, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        *c->at++ = (uint8_t) (value >> 8 * i);
-}
-
-static void put_bytes(struct cursor *c, const void *bytes, size_t n)
-{
-    memcpy(c->at, bytes, n);
-    c->at += n;
-}
-
-static uint64_t get(const uint8_t **at, size_t n)
-{
-    uint64_t value = 0;
-
-    for (size_t i = 0; i < n; i++)
-        value |= (uint64_t) * (*at)++ << 8 * i;
-    return value;
-}
-
-static void get_bytes(const uint8_t **at, void *ret_bytes, size_t n)
-{
-    memcpy(ret_bytes, *at, n);
-    *at += n;
-}
 
 static void put_bits(struct cursor *c, const struct record_bits *bits)
 {
